@@ -1,0 +1,181 @@
+"""Find a quote again in a text that was edited. Pure functions, no disk."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass
+
+from rapidfuzz import fuzz
+
+CONTEXT = 32
+SAME = 0.78
+MAYBE = 0.6
+CLEAR = 0.06
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """Words and where they stood: the quote, a little text around it, and its offset in code points."""
+
+    quote: str
+    pre: str
+    post: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """How a quote stands in a text: the verdict, its span there (None when lost), and how alike it is, 0 to 1."""
+
+    verdict: str  # exact | moved | changed | ambiguous | lost
+    span: tuple[int, int] | None
+    similarity: float
+    candidates: tuple[tuple[int, int], ...] = ()
+
+
+def find(anchor: Anchor, text: str) -> Found:
+    """Say how `anchor` stands in `text`: at its place, elsewhere, changed, in several places, or not at all."""
+    quote = anchor.quote
+    if not quote:
+        return Found("lost", None, 0.0)
+    if text.startswith(quote, anchor.start):
+        return Found("exact", (anchor.start, anchor.start + len(quote)), 1.0)
+    spans = _occurrences(quote, text) or _folded_occurrences(quote, text)
+    if len(spans) == 1:
+        return Found("moved", spans[0], 1.0)
+    if spans:
+        return _by_context(anchor, text, spans)
+    return _fuzzy(anchor, text)
+
+
+def _occurrences(quote: str, text: str) -> list[tuple[int, int]]:
+    spans, at = [], text.find(quote)
+    while at >= 0:
+        spans.append((at, at + len(quote)))
+        at = text.find(quote, at + 1)
+    return spans
+
+
+def _folded_occurrences(quote: str, text: str) -> list[tuple[int, int]]:
+    """Occurrences when white space, ligatures and full-width forms do not count."""
+    folded, origins = fold(text)
+    wanted = fold(quote)[0].strip()
+    if not wanted:
+        return []
+    return [(origins[a], origins[b - 1] + 1) for a, b in _occurrences(wanted, folded)]
+
+
+def fold(text: str) -> tuple[str, list[int]]:
+    """`text` in NFKC with each run of white space as one blank, and for each character where it came from."""
+    parts: list[str] = []
+    origins: list[int] = []
+    for at, cluster in _clusters(text):
+        for c in unicodedata.normalize("NFKC", cluster):
+            if c.isspace():
+                if parts and parts[-1] == " ":
+                    continue
+                c = " "
+            parts.append(c)
+            origins.append(at)
+    return "".join(parts), origins
+
+
+def _clusters(text: str) -> list[tuple[int, str]]:
+    """Characters with the combining marks that follow them, so that NFC and NFD fold alike."""
+    if text.isascii():
+        return list(enumerate(text))
+    found: list[tuple[int, str]] = []
+    for at, c in enumerate(text):
+        if found and unicodedata.combining(c):
+            found[-1] = (found[-1][0], found[-1][1] + c)
+        else:
+            found.append((at, c))
+    return found
+
+
+def _by_context(anchor: Anchor, text: str, spans: list[tuple[int, int]]) -> Found:
+    """Of several occurrences the one whose surroundings fit; ambiguous if none stands out."""
+    rated = sorted(((_context(anchor, text, span), span) for span in spans), key=lambda r: -r[0])
+    if rated[0][0] >= 0.5 and rated[0][0] - rated[1][0] > 0.15:
+        return Found("moved", rated[0][1], 1.0)
+    return Found("ambiguous", None, 1.0, tuple(spans))
+
+
+def _context(anchor: Anchor, text: str, span: tuple[int, int]) -> float:
+    """How well the text around `span` agrees with the anchor's context, 0 to 1."""
+    pre = text[max(0, span[0] - CONTEXT) : span[0]]
+    post = text[span[1] : span[1] + CONTEXT]
+    ratios = [fuzz.ratio(a, b) / 100 for a, b in ((anchor.pre, pre), (anchor.post, post)) if a or b]
+    return sum(ratios) / len(ratios) if ratios else 0.0
+
+
+def _fuzzy(anchor: Anchor, text: str) -> Found:
+    """The best likeness of the quote, if it is alike enough and clear of the next best."""
+    rated = sorted({_aligned(anchor.quote, text, place) for place in _places(anchor, text)}, reverse=True)
+    rated = _apart(rated)
+    if not rated or rated[0][0] < MAYBE:
+        return Found("lost", None, rated[0][0] if rated else 0.0)
+    scored = sorted(((0.9 * alike + 0.1 * _context(anchor, text, span), alike, span) for alike, span in rated), reverse=True)
+    score, alike, span = scored[0]
+    if len(scored) > 1 and score - scored[1][0] < CLEAR:
+        return Found("ambiguous", None, alike, tuple(span for _, _, span in scored[:5]))
+    verdict = "changed" if alike >= SAME else "ambiguous"
+    return Found(verdict, span if verdict == "changed" else None, alike, (span,))
+
+
+def _places(anchor: Anchor, text: str) -> list[tuple[int, int]]:
+    """Windows of `text` worth a close look: where the quote's words stand as they stood to each other."""
+    quote_words = [(m[0].casefold(), m.start()) for m in _WORD.finditer(anchor.quote)]
+    size = len(anchor.quote)
+    if len(quote_words) < 3 or len(text) <= 4 * size:
+        return [(max(0, at - size), min(len(text), at + 2 * size)) for at in range(0, max(1, len(text)), size)][:400]
+    wanted = {word for word, _ in quote_words}
+    places: dict[str, list[int]] = {}
+    for match in _WORD.finditer(text):
+        word = match[0].casefold()
+        if word in wanted:
+            places.setdefault(word, []).append(match.start())
+    bucket = max(24, size // 4)
+    votes: Counter[int] = Counter()
+    for word, at in quote_words:
+        found = places.get(word, ())
+        for place in found if len(found) <= 200 else ():
+            votes[(place - at) // bucket] += 1.0 / len(found)  # type: ignore[assignment]
+    starts = [number * bucket for number, _ in votes.most_common(8)]
+    slack = bucket + size // 2
+    return [(max(0, start - slack), min(len(text), start + size + slack + bucket)) for start in starts]
+
+
+def _aligned(quote: str, text: str, place: tuple[int, int]) -> tuple[float, tuple[int, int]]:
+    """The part of the window most like the quote, and how alike the two are."""
+    window = text[place[0] : place[1]]
+    found = fuzz.partial_ratio_alignment(quote, window)
+    if found is None:
+        return 0.0, (place[0], place[0])
+    span = _whole_words(text, place[0] + found.dest_start, place[0] + found.dest_end)
+    return fuzz.ratio(quote, text[span[0] : span[1]]) / 100, span
+
+
+def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span without blanks at its ends and without cutting a word in two."""
+    while start > 0 and start < len(text) and text[start].isalnum() and text[start - 1].isalnum():
+        start -= 1
+    while 0 < end < len(text) and text[end].isalnum() and text[end - 1].isalnum():
+        end += 1
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+def _apart(rated: list[tuple[float, tuple[int, int]]]) -> list[tuple[float, tuple[int, int]]]:
+    """The best of each group of overlapping spans."""
+    kept: list[tuple[float, tuple[int, int]]] = []
+    for alike, span in rated:
+        if all(span[1] <= other[0] or span[0] >= other[1] for _, other in kept):
+            kept.append((alike, span))
+    return kept

@@ -1,0 +1,1 @@
+"""The command line: `ok`. Every command is one verb and one `show`."""

@@ -1,0 +1,323 @@
+"""Commands about notes: search, get, list, put, tag, edit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from okl.cli.hits import print_hits
+from okl.cli.terminal import (
+    DryRun,
+    IfMatch,
+    Json,
+    Jsonl,
+    Keys,
+    Kinds,
+    Namespace,
+    Since,
+    Tags,
+    Topics,
+    Until,
+    leave,
+    print_json,
+    print_jsonl,
+    read_stdin,
+    refuse,
+    session,
+    show,
+    split,
+)
+from okl.errors import Conflict, Unavailable
+
+QUERY_SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": True}
+Words = Annotated[list[str] | None, typer.Argument(metavar="QUERY…", help='Words, "phrases", -word, tag:x, path:x, kind:x.', show_default=False)]
+Limit = Annotated[int | None, typer.Option("--limit", "--k", help="Results at the most.", show_default=False)]
+Paths = Annotated[list[str] | None, typer.Option("--path", help="At or below a path, or matching a glob.")]
+Envelope = Annotated[bool, typer.Option("--envelope", help="Print one JSON object with query, legs, degraded, results.")]
+Superseded = Annotated[bool, typer.Option("--include-superseded", help="Superseded and expired notes too.")]
+PerDocument = Annotated[int | None, typer.Option("--per-document", help="Results one document may take.", show_default=False)]
+HalfLife = Annotated[float | None, typer.Option("--half-life", help="Days after which a score is halved.", show_default=False)]
+MinScore = Annotated[float | None, typer.Option("--min-score", help="Relevance the best hit must have.", show_default=False)]
+Budget = Annotated[int | None, typer.Option("--budget", help="Characters of text in all.", show_default=False)]
+Surface = Annotated[str, typer.Option("--surface", help="mem, store, note or all.")]
+
+
+def search(
+    words: Words = None,
+    limit: Limit = None,
+    tags: Tags = None,
+    topics: Topics = None,
+    keys: Keys = None,
+    kinds: Kinds = None,
+    paths: Paths = None,
+    since: Since = "",
+    until: Until = "",
+    namespace: Namespace = "",
+    surface: Surface = "all",
+    include_superseded: Superseded = False,
+    per_document: PerDocument = None,
+    half_life: HalfLife = None,
+    min_score: MinScore = None,
+    budget: Budget = None,
+    json: Json = False,
+    jsonl: Jsonl = False,
+    envelope: Envelope = False,
+) -> None:
+    """Search everything; answers in cites. Exit 0 with hits, 1 without."""
+    found = session.client().call(
+        "search",
+        query=query_text(words),
+        tags=split(tags),
+        topics=split(topics),
+        keys=split(keys),
+        kinds=split(kinds),
+        paths=paths or [],
+        since=since,
+        until=until,
+        namespace=namespace,
+        surface=surface,
+        include_superseded=include_superseded,
+        limit=limit,
+        per_document=per_document,
+        half_life=half_life,
+        min_score=min_score,
+        budget=budget,
+    )
+    show_found(found, json, jsonl, envelope)
+
+
+def query_text(words: list[str] | None) -> str:
+    """The words of a query as one text; UsageError for what looks like a misspelt option."""
+    for word in words or ():
+        if word.startswith("--") and len(word) > 2:
+            refuse(f"There is no option {word}. Try `ok search --help`.")
+    return " ".join(read_stdin() if word == "-" else word for word in words or ())
+
+
+def show_found(found: dict[str, Any], json: bool, jsonl: bool, envelope: bool) -> None:
+    """Print an envelope as was asked for, say what weakened it, and end with 1 if it is empty."""
+    for weakness in found["degraded"]:
+        session.say(f"degraded: {weakness}")
+    results = found["results"]
+    if envelope:
+        print_json(found)
+    elif jsonl:
+        print_jsonl(results)
+    elif json:
+        print_json(results)
+    else:
+        print_hits(results)
+        if not results:
+            session.say("nothing found")
+    leave(0 if results else 1)
+
+
+def get(ids: Annotated[list[str], typer.Argument(metavar="ID…")], json: Json = False) -> None:
+    """Print notes by id, path, name or title."""
+    found = session.client().call("get", ids=ids)
+    if json:
+        print_json(found)
+        return
+    for number, note in enumerate(found):
+        if len(found) > 1:
+            print(("\n" if number else "") + f"==> {note['path']} <==")
+        sys.stdout.write(note["text"])
+        if note["text"] and not note["text"].endswith("\n"):
+            sys.stdout.write("\n")
+
+
+def list_(
+    where: Annotated[str, typer.Argument(metavar="[PREFIX|GLOB]", show_default=False)] = "",
+    tags: Tags = None,
+    topics: Topics = None,
+    keys: Keys = None,
+    kinds: Kinds = None,
+    since: Since = "",
+    until: Until = "",
+    namespace: Namespace = "",
+    include_superseded: Superseded = False,
+    sort: Annotated[str, typer.Option("--sort", help="id, path, title, updated or created.")] = "id",
+    limit: Limit = None,
+    ids: Annotated[bool, typer.Option("--ids", help="Print ids only.")] = False,
+    json: Json = False,
+    jsonl: Jsonl = False,
+) -> None:
+    """List notes, memories and sources. Exit 1 if there are none."""
+    found = session.client().call(
+        "list",
+        where=where,
+        tags=split(tags),
+        topics=split(topics),
+        keys=split(keys),
+        kinds=split(kinds),
+        since=since,
+        until=until,
+        namespace=namespace,
+        include_superseded=include_superseded,
+        sort=sort,
+        limit=limit,
+    )
+    show_listed(found, ids, json, jsonl)
+
+
+def show_listed(found: list[dict[str, Any]], ids: bool, json: bool, jsonl: bool) -> None:
+    """Print rows of notes; end with 1 if there are none."""
+    if jsonl:
+        print_jsonl(found)
+    else:
+        show(found, json, lambda: (row["id"] if ids else f"{row['id']}\t{row['changed'][:10]}\t{row['title']}" for row in found))
+    leave(0 if found else 1)
+
+
+def put(
+    text: Annotated[str | None, typer.Argument(metavar="TEXT|FILE|-", show_default=False)] = None,
+    id: Annotated[str | None, typer.Option("--id", help="Write the note of this id (`a/b` lies at a/b.md).")] = None,
+    title: Annotated[str | None, typer.Option("--title")] = None,
+    tags: Annotated[list[str] | None, typer.Option("--tags", "--tag", help="Tags, or properties as k=v.")] = None,
+    topics: Topics = None,
+    keys: Keys = None,
+    names: Annotated[list[str] | None, typer.Option("--names", "--name", help="Keys that are names.")] = None,
+    proper_nouns: Annotated[list[str] | None, typer.Option("--proper-nouns", "--proper-noun", help="Keys that are proper nouns.")] = None,
+    related: Annotated[list[str] | None, typer.Option("--related", help="Ids of related notes.")] = None,
+    namespace: Namespace = "",
+    ttl: Annotated[str, typer.Option("--ttl", help="Time to live: 30d, 12h.")] = "",
+    if_match: IfMatch = None,
+    jsonl: Annotated[str | None, typer.Option("--jsonl", help="A batch: a file of JSON objects, one a line, or -.")] = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Save a note, a memory, a file or a source.
+
+    TEXT becomes a memory, with --id a note. A FILE in the store is indexed where it lies; another
+    file, a folder or an address goes into the grounding store. `-` reads stdin.
+    """
+    if jsonl is not None:
+        _put_batch(jsonl)
+        return
+    if text is None:
+        refuse("Say what to put: a text, a file, or - for stdin.")
+    client = session.client()
+    given = split(tags)
+    if id is None and text != "-" and (is_file := _is_source(text)):
+        if is_file == "inside":
+            show_written(client.call("put_file", path=text), json)
+            return
+        from okl.cli.sources import ingest_all
+
+        ingest_all([text], [tag for tag in given if "=" not in tag], dry_run, json)
+        return
+    written = client.call(
+        "put",
+        text=_text_of(text, id),
+        id=id,
+        title=title,
+        tags=[tag for tag in given if "=" not in tag],
+        topics=split(topics),
+        keys=split(keys),
+        names=split(names),
+        proper_nouns=split(proper_nouns),
+        related=split(related),
+        namespace=namespace,
+        expires=expiry(ttl),
+        props=properties_in(given),
+        if_match=if_match,
+        dry_run=dry_run,
+    )
+    show_written(written, json)
+
+
+def _is_source(text: str) -> str:
+    """`inside` for a file of the store, `outside` for another file, a folder or an address, else nothing."""
+    if "://" in text.split(" ", 1)[0] and " " not in text.strip():
+        return "outside"
+    if "\n" in text or len(text) > 4096 or "\x00" in text or not os.path.exists(text):
+        return ""
+    inside = session.client().knowledge.store.relative(Path(os.path.abspath(text)))
+    return "inside" if inside is not None and os.path.isfile(text) else "outside"
+
+
+def _text_of(text: str, id: str | None) -> str:
+    if text == "-":
+        return read_stdin()
+    if id is not None and "\n" not in text and len(text) < 4096 and os.path.isfile(text):
+        return Path(text).read_bytes().decode("utf-8", errors="replace")
+    return text
+
+
+def expiry(ttl: str) -> str | None:
+    """The end of a time to live, if one was given."""
+    from datetime import UTC, datetime
+
+    from okl.writing import until
+
+    return until(ttl, datetime.now(UTC)) if ttl else None
+
+
+def properties_in(tags: list[str]) -> dict[str, Any]:
+    """Those of the tags that are k=v."""
+    from okl.properties import scalar
+
+    return {name: scalar(value) for name, mark, value in (tag.partition("=") for tag in tags) if mark}
+
+
+def _put_batch(source: str) -> None:
+    data = read_stdin() if source == "-" else _text_of(source, "")
+    answers = session.client().call("put_all", lines=data.split("\n"))
+    print_jsonl(answers)
+    leave(1 if any("error" in answer for answer in answers) else 0)
+
+
+def show_written(written: dict[str, Any], json: bool) -> None:
+    """Print the id of a note that was written."""
+    show(written, json, lambda: [written["id"]])
+    if not json and written.get("done") == "unchanged":
+        session.say("unchanged")
+
+
+def tag(
+    id: Annotated[str, typer.Argument(metavar="ID")],
+    changes: Annotated[list[str], typer.Argument(metavar="[k=v|tag|-tag]…")],
+    remove: Annotated[list[str] | None, typer.Option("--remove", help="Take a tag or property away.")] = None,
+    if_match: IfMatch = None,
+    dry_run: DryRun = False,
+    json: Json = False,
+) -> None:
+    """Set properties (k=v, k= deletes) and tags (name, -name) of a note."""
+    for change in changes:
+        if change.startswith("--"):
+            refuse(f"There is no option {change}. Try `ok tag --help`.")
+    removals = [change[1:] for change in changes if change.startswith("-")] + split(remove)
+    kept = [change for change in changes if not change.startswith("-")]
+    written = session.client().call("tag", id=id, changes=kept, removals=removals, if_match=if_match, dry_run=dry_run)
+    show_written(written, json)
+
+
+def edit(id: Annotated[str, typer.Argument(metavar="ID")], json: Json = False) -> None:
+    """Open a note in $EDITOR; refused if somebody else saved it meanwhile, and then nothing is lost."""
+    command = session.environment.editor()
+    if not command:
+        raise Unavailable("No editor is named: set VISUAL or EDITOR.")
+    client = session.client()
+    note = client.call("get", ids=[id])[0]
+    copy = Path(tempfile.mkdtemp(prefix="ok-edit-")) / Path(note["path"]).name
+    copy.write_bytes(note["text"].encode("utf-8"))
+    try:
+        done = subprocess.run([*command, str(copy)], check=False)
+    except OSError as error:
+        raise Unavailable(f"The editor {command[0]} cannot be run: {error.strerror}.") from error
+    if done.returncode:
+        raise Unavailable(f"The editor ended with {done.returncode}; the note is as it was, your text in {copy}.")
+    text = copy.read_bytes().decode("utf-8", errors="replace")
+    try:
+        written = client.call("save", id=note["id"], text=text, if_match=note["sha256"])
+    except Conflict as error:
+        raise Conflict(f"{error} Your text is in {copy}.") from error
+    copy.unlink()
+    copy.parent.rmdir()
+    show_written(written, json)

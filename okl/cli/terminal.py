@@ -1,0 +1,124 @@
+"""What every command needs: the store's client, and how results reach the terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from okl.client import Client, connect
+from okl.config import Environment
+from okl.errors import UsageError
+from okl.reading import to_json
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Jsonl = Annotated[bool, typer.Option("--jsonl", help="Print one JSON object a line.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen; change nothing.")]
+Tags = Annotated[list[str] | None, typer.Option("--tags", "--tag", help="Tags, comma-separated; may be repeated.")]
+Topics = Annotated[list[str] | None, typer.Option("--topics", "--topic", help="Topics, comma-separated; may be repeated.")]
+Keys = Annotated[list[str] | None, typer.Option("--keys", "--key", help="Keys, comma-separated; may be repeated.")]
+Kinds = Annotated[list[str] | None, typer.Option("--kind", help="note, memory or doc.")]
+Since = Annotated[str, typer.Option("--since", help="Changed since a date (2026-01-31) or for a time (P7D, 2w).")]
+Until = Annotated[str, typer.Option("--until", help="Changed until a date or a time ago.")]
+Namespace = Annotated[str, typer.Option("--namespace", help="Only in this namespace.")]
+IfMatch = Annotated[str | None, typer.Option("--if-match", help="The sha256 of the file you read; refused if it changed.")]
+
+
+@dataclass
+class Session:
+    """One run of `ok`: where it stands, which store was named, how much it says."""
+
+    environment: Environment = field(default_factory=Environment.of_process)
+    store: str | None = None
+    quiet: bool = False
+
+    def client(self, tell: Callable[[dict[str, Any]], None] = lambda _event: None) -> Client:
+        """The store's client."""
+        return connect(Path.cwd(), self.store, self.environment, self.say, Progress(self).show, tell)
+
+    def say(self, message: str) -> None:
+        """A message for the person, on stderr."""
+        if not self.quiet:
+            print(f"ok: {message}", file=sys.stderr, flush=True)
+
+
+session = Session()
+
+
+class Progress:
+    """A bar on stderr while a long index is built; nothing off a terminal."""
+
+    def __init__(self, owner: Session) -> None:
+        self._owner = owner
+        self._shown = -1
+
+    def show(self, done: int, total: int) -> None:
+        """`done` of `total` files are indexed."""
+        if self._owner.quiet or not sys.stderr.isatty() or total < 500:
+            return
+        filled = done * 30 // total
+        if filled != self._shown or done == total:
+            self._shown = filled
+            end = "\n" if done == total else ""
+            print(f"\rindexing [{'#' * filled}{'.' * (30 - filled)}] {done}/{total}", end=end, file=sys.stderr, flush=True)
+
+
+def split(values: Iterable[str] | None) -> list[str]:
+    """Comma-separated and repeated values as one list."""
+    return [part.strip() for value in values or () for part in value.split(",") if part.strip()]
+
+
+def width() -> int:
+    """Columns of the terminal."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        return 100
+
+
+def is_terminal() -> bool:
+    """Whether a person looks at stdout."""
+    return sys.stdout.isatty()
+
+
+def print_json(value: Any) -> None:
+    """One JSON value, whatever the width of the terminal."""
+    print(to_json(value))
+
+
+def print_jsonl(rows: Iterable[Any]) -> None:
+    """One JSON value a line."""
+    import json
+
+    for row in rows:
+        print(json.dumps(row, ensure_ascii=False))
+
+
+def show(value: Any, json: bool, text: Callable[[], Iterable[str]]) -> None:
+    """`value` as JSON, or the lines of `text` for people."""
+    if json:
+        print_json(value)
+        return
+    for line in text():
+        print(line)
+
+
+def leave(code: int) -> None:
+    """End with `code` if it is not 0."""
+    if code:
+        raise typer.Exit(code)
+
+
+def refuse(message: str) -> NoReturn:
+    """End as a usage error."""
+    raise UsageError(message)
+
+
+def read_stdin() -> str:
+    """All of stdin as text."""
+    return sys.stdin.buffer.read().decode("utf-8", errors="replace")

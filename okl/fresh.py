@@ -1,0 +1,90 @@
+"""An index that agrees with the files: brought up to date before it is asked, whatever state it is found in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from okl.errors import Busy, Conflict, Unavailable
+from okl.index.generation import Broken, Generations, Index
+from okl.index.state import StateBroken
+from okl.index.sync import Options, Synced, rebuild, scanned, sync
+from okl.index.text import TextBroken
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class Fresh:
+    """An open index, what the sync before it did (None if it could not run), and what weakens its answers."""
+
+    index: Index
+    synced: Synced | None
+    degraded: list[str] = field(default_factory=list)
+
+
+def opened(root: Path, generations: Generations, options: Options, say: Say) -> Fresh:
+    """The index of the store at `root`, synced if that is possible, else as it is, else made in memory.
+
+    `degraded` names what is wrong: `lag` (another process is writing; the answer may be old),
+    `index` (there is none that can be used; the files were read), `deletions` (so many notes are
+    gone that sync wants to be asked).
+    """
+    try:
+        with generations.lock(say):
+            return synced(root, generations, options, say)
+    except (Busy, Unavailable) as error:
+        say(str(error))
+        return _fallback(root, generations, options, "lag" if isinstance(error, Busy) else "index")
+    except Conflict as error:
+        say(str(error))
+        return _fallback(root, generations, options, "deletions")
+
+
+def synced(root: Path, generations: Generations, options: Options, say: Say) -> Fresh:
+    """The index, up to date; the caller holds the lock. A broken index is set aside and built again."""
+    for _ in range(2):
+        try:
+            index = generations.open()
+        except Broken as broken:
+            say(f"the index was damaged ({broken}); building it again")
+            continue
+        if index is None:
+            break
+        try:
+            done = sync(root, index, options)
+        except (StateBroken, TextBroken) as broken:
+            index.close()
+            if index.folder:
+                generations.quarantine(index.folder)
+            say(f"the index was damaged ({broken}); building it again")
+            continue
+        except BaseException:
+            index.close()
+            raise
+        if done is not None:
+            return Fresh(index, done)
+        index.close()
+        break
+    return _rebuilt(root, generations, options)
+
+
+def _rebuilt(root: Path, generations: Generations, options: Options) -> Fresh:
+    done = rebuild(root, generations, options)
+    index = generations.open()
+    if index is None:
+        raise Unavailable("The index that was just built is gone.")
+    return Fresh(index, done)
+
+
+def _fallback(root: Path, generations: Generations, options: Options, why: str) -> Fresh:
+    """The live index as it is; without one, an index in memory of the files as they are."""
+    try:
+        index = generations.open()
+    except Broken:
+        index = None
+    if index is not None:
+        return Fresh(index, None, ["lag" if why == "index" else why])
+    index, done = scanned(root, options)
+    return Fresh(index, done, ["index"])

@@ -1,0 +1,1 @@
+"""The index: derived from the files, disposable, rebuilt equal."""

@@ -1,0 +1,128 @@
+"""Chunks: the spans of a note that are found and cited. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from okl.markup import Block, Heading, Markup
+from okl.note import Note, sha256
+
+SMALL = 64
+_TOKEN = re.compile(r"[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]{1,64}|\S")
+_SENTENCE_END = re.compile(r"[.!?。！？]['\")\]]*\s|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A span `[start, end)` of the body in code points, its 1-based lines in the file, its heading path."""
+
+    start: int
+    end: int
+    line_start: int
+    line_end: int
+    headings: tuple[str, ...]
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    start: int
+    end: int
+    tokens: int
+    heading: bool
+    line: int
+
+
+def chunks(note: Note, limit: int, overlap: int) -> list[Chunk]:
+    """The chunks of `note`, at most `limit` tokens each, in order; at least one, so that its title is found.
+
+    Headings, paragraphs, lists, tables and code stay whole where they fit; a longer block is cut
+    into windows that share `overlap` tokens. Together they cover every line that is not blank.
+    """
+    markup, body = note.markup, note.body
+    pieces = [piece for block in markup.blocks for piece in _pieces(body, markup, block, limit, overlap)]
+    spans = [(group[0].start, group[-1].end, group[0].line) for group in _groups(pieces, limit)]
+    paths = _heading_paths(markup.headings)
+    return [_chunk(note, *span, paths) for span in spans or [(0, len(body), 0)]]
+
+
+def _chunk(note: Note, start: int, end: int, line: int, paths: list[tuple[int, tuple[str, ...]]]) -> Chunk:
+    first = note.first_line
+    path = next((path for at, path in reversed(paths) if at <= line), ())
+    return Chunk(
+        start,
+        end,
+        first + note.markup.line_of(start),
+        first + note.markup.line_of(max(start, end - 1)),
+        path,
+        sha256(note.body[start:end]),
+    )
+
+
+def _pieces(body: str, markup: Markup, block: Block, limit: int, overlap: int) -> Iterator[_Piece]:
+    start = markup.lines[block.start]
+    end = markup.lines[block.end] - 1 if block.end < len(markup.lines) else len(body)
+    while end > start and body[end - 1].isspace():
+        end -= 1
+    heading = block.kind == "heading"
+    tokens = len(_TOKEN.findall(body, start, end))
+    if tokens <= limit:
+        yield _Piece(start, end, tokens, heading, block.start)
+        return
+    for a, b in _windows(body, start, end, limit, min(overlap, limit // 2)):
+        yield _Piece(a, b, limit, False, markup.line_of(a))
+
+
+def _windows(body: str, start: int, end: int, limit: int, overlap: int) -> Iterator[tuple[int, int]]:
+    """Spans of at most `limit` tokens that cover `[start, end)`, cut at a sentence's or line's end where one is near."""
+    tokens = [match.span() for match in _TOKEN.finditer(body, start, end)]
+    first = 0
+    while True:
+        last = first + limit
+        if last >= len(tokens):
+            yield tokens[first][0], end
+            return
+        near = tokens[last - limit // 4][0]
+        cuts = [match.end() for match in _SENTENCE_END.finditer(body, near, tokens[last][0])]
+        if cuts:
+            while tokens[last - 1][0] >= cuts[-1]:
+                last -= 1
+        yield tokens[first][0], tokens[last - 1][1]
+        first = max(last - overlap, first + 1)
+
+
+def _groups(pieces: list[_Piece], limit: int) -> Iterator[list[_Piece]]:
+    """Neighbouring pieces packed up to `limit`; a heading opens a new group once the last is not tiny."""
+    group: list[_Piece] = []
+    tokens = 0
+    for piece in pieces:
+        full = tokens + piece.tokens > limit or (piece.heading and tokens >= SMALL)
+        if group and full:
+            carried = _trailing_headings(group) if not piece.heading else 0
+            if len(group) > carried:
+                yield group[: len(group) - carried]
+            group = group[len(group) - carried :]
+            tokens = sum(p.tokens for p in group)
+        group.append(piece)
+        tokens += piece.tokens
+    if group:
+        yield group
+
+
+def _trailing_headings(group: list[_Piece]) -> int:
+    count = 0
+    while count < len(group) and group[-1 - count].heading:
+        count += 1
+    return count if count < len(group) else 0
+
+
+def _heading_paths(headings: list[Heading]) -> list[tuple[int, tuple[str, ...]]]:
+    """(line, path of headings in force from there on)."""
+    stack: list[Heading] = []
+    paths = []
+    for heading in headings:
+        stack = [above for above in stack if above.level < heading.level] + [heading]
+        paths.append((heading.line, tuple(above.text for above in stack)))
+    return paths

@@ -1,0 +1,1 @@
+"""Ingestion: outside documents become Markdown files. It never touches the index."""

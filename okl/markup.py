@@ -1,0 +1,272 @@
+"""What stands in the body of a note: headings, blocks, links, tags, fields. Pure text, no disk.
+
+Blocks come from markdown-it-py's block rules; everything inside them from one scanner that knows
+code, so that nothing in code is a link or a tag.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A top-level block: `[start, end)` are 0-based lines of the body, blank lines behind it left out."""
+
+    kind: str  # heading | paragraph | list | code | quote | html | rule
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading: its level (1 to 6), its text, its 0-based line of the body."""
+
+    level: int
+    text: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link to another note, as written; `start` is a code point offset in the body."""
+
+    target: str
+    fragment: str
+    text: str
+    kind: str  # wiki | embed | markdown, or the name of the property it stands in
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Markup:
+    """Everything found in one body. `lines` holds the offset at which each line begins."""
+
+    lines: list[int]
+    blocks: list[Block]
+    headings: list[Heading]
+    links: list[Link]
+    tags: list[str]
+    fields: list[tuple[str, str]]
+    block_ids: dict[str, int] = field(default_factory=dict)
+
+    def line_of(self, offset: int) -> int:
+        """The 0-based line that holds the code point at `offset`."""
+        return bisect_right(self.lines, offset) - 1
+
+
+def _parser() -> MarkdownIt:
+    """Block rules only; a table reads as a paragraph and a link definition too, both kept whole."""
+    parser = MarkdownIt("commonmark").disable("reference")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+_PARSER = _parser()
+_KINDS = {
+    "heading_open": "heading",
+    "paragraph_open": "paragraph",
+    "bullet_list_open": "list",
+    "ordered_list_open": "list",
+    "fence": "code",
+    "code_block": "code",
+    "blockquote_open": "quote",
+    "html_block": "html",
+    "hr": "rule",
+}
+
+_WIKILINK = re.compile(r"(!?)\[\[((?:(?!\[\[|\]\])[^\n]){1,1000})\]\]")
+_MARKDOWN_LINK = re.compile(
+    r"(!?)\[((?:[^\[\]\\\n]|\\.){0,500})\]\([ \t]*(<[^<>\n]{1,2000}>|[^\s()<>]{1,2000}(?:\([^\s()]{0,500}\)[^\s()]{0,500}){0,4})"
+    r"(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?[ \t]*\)"
+)
+_DEFINITION = re.compile(r"^ {0,3}\[([^\]\n^]{1,500})\]:[ \t]*(<[^<>\n]+>|\S+)", re.M)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_TAG = re.compile(
+    r"(?:(?<=[\s(\[{>,;*_~\"“‘—–])|(?<![\s\S]))#([^\s\u2000-\u206f\u2e00-\u2e7f'!\"#$%&()*+,.:;<=>?@^`{|}~\[\]\\]{1,200})"
+)
+_FIELD_LINE = re.compile(r"^[ \t>]*(?:[-*+][ \t]+(?:\[.\][ \t]+)?)?[*_]{0,3}([^\W\d_][\w /-]{0,60}?)[*_]{0,3}::[ \t]+(\S[^\n]*)", re.M)
+_FIELD_INLINE = re.compile(r"[\[(]([^\W\d_][\w /-]{0,60}?)::[ \t]+([^\[\]()\n]{1,500})[\])]")
+_BLOCK_ID = re.compile(r"(?:^|(?<=\s))\^([A-Za-z0-9-]{1,100})[ \t]*$", re.M)
+_TICKS = re.compile(r"`+")
+_NOT_NEWLINE = re.compile(r"[^\n]")
+
+
+def scan(body: str) -> Markup:
+    """Everything that stands in `body`. Never raises, whatever the text."""
+    tokens = _PARSER.parse(body.replace("\r\n", "\n").replace("\r", " ").replace("\x00", " "))
+    lines = line_starts(body)
+    texts = body.split("\n")
+    visible = _without(body, _code_spans(body, tokens, lines))
+    visible = _without(visible, [*_pairs(visible, "%%", "%%"), *_pairs(visible, "<!--", "-->")])
+    links, rest = _links(visible)
+    return Markup(
+        lines,
+        _blocks(tokens, texts),
+        _headings(tokens, len(lines)),
+        links,
+        _tags(rest),
+        _fields(rest, body) if "::" in rest else [],
+        {m[1]: m.start() for m in _BLOCK_ID.finditer(rest)} if "^" in rest else {},
+    )
+
+
+def line_starts(text: str) -> list[int]:
+    """The offset at which each line begins; lines end at `\\n`, as ripgrep and editors count them."""
+    starts = [0]
+    at = text.find("\n")
+    while at >= 0:
+        starts.append(at + 1)
+        at = text.find("\n", at + 1)
+    return starts
+
+
+def name_key(name: str) -> str:
+    """The form in which names are compared: NFC, case folded, one space between words."""
+    name = name if name.isascii() else unicodedata.normalize("NFC", name)
+    return " ".join(name.casefold().split())
+
+
+def _blocks(tokens: list[Token], texts: list[str]) -> list[Block]:
+    blocks = []
+    for token in tokens:
+        if token.level == 0 and token.map and token.type in _KINDS:
+            start, end = token.map[0], min(token.map[1], len(texts))
+            while end > start and not texts[end - 1].strip():
+                end -= 1
+            if end > start:
+                blocks.append(Block(_KINDS[token.type], start, end))
+    return blocks
+
+
+def _headings(tokens: list[Token], lines: int) -> list[Heading]:
+    return [
+        Heading(int(token.tag[1]), plain(tokens[index + 1].content), token.map[0])
+        for index, token in enumerate(tokens)
+        if token.type == "heading_open" and token.map and token.map[0] < lines
+    ]
+
+
+def plain(text: str) -> str:
+    """A heading's or title's words without Obsidian's and Markdown's marks."""
+    text = _WIKILINK.sub(lambda m: m[2].replace("\\|", "|").rpartition("|")[2], text)
+    text = _MARKDOWN_LINK.sub(lambda m: m[2], text)
+    text = _BLOCK_ID.sub("", text)
+    return " ".join(re.sub(r"[*`]|(?<!\w)_|_(?!\w)", "", text).split())
+
+
+def _code_spans(body: str, tokens: list[Token], lines: list[int]) -> Iterator[tuple[int, int]]:
+    """Spans of the body that are code: fences, indented blocks, and `inline`."""
+    blocks = []
+    for token in tokens:
+        if token.type in ("fence", "code_block") and token.map:
+            start, end = token.map
+            blocks.append((lines[min(start, len(lines) - 1)], lines[end] if end < len(lines) else len(body)))
+    yield from blocks
+    yield from _inline_code(body, blocks)
+
+
+def _pairs(text: str, opening: str, closing: str) -> Iterator[tuple[int, int]]:
+    """Spans from each `opening` to the next `closing`; an opening without one is plain text."""
+    start = text.find(opening)
+    while start >= 0:
+        end = text.find(closing, start + len(opening))
+        if end < 0:
+            return
+        yield start, end + len(closing)
+        start = text.find(opening, end + len(closing))
+
+
+def _inline_code(body: str, blocks: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Spans between two equal runs of backticks within one paragraph."""
+    runs = [m.span() for m in _TICKS.finditer(_without(body, blocks) if blocks else body)]
+    later: dict[int, list[int]] = {}
+    for index in range(len(runs) - 1, -1, -1):
+        later.setdefault(runs[index][1] - runs[index][0], []).append(index)
+    index = 0
+    while index < len(runs):
+        start, end = runs[index]
+        same = later[end - start]
+        while same and same[-1] <= index:
+            same.pop()
+        if same and "\n\n" not in body[end : runs[same[-1]][0]]:
+            index = same[-1]
+            yield start, runs[index][1]
+        index += 1
+
+
+def _without(text: str, spans: Iterator[tuple[int, int]] | list[tuple[int, int]]) -> str:
+    """`text` of the same length and lines, with blanks in place of `spans`."""
+    parts, at = [], 0
+    for start, end in sorted(spans):
+        if start >= at:
+            parts += [text[at:start], _NOT_NEWLINE.sub(" ", text[start:end])]
+            at = end
+    return "".join([*parts, text[at:]]) if parts else text
+
+
+def _links(visible: str) -> tuple[list[Link], str]:
+    """All links to notes, and the text without them (a `#` in a link is no tag)."""
+    links, spans = [], []
+    if "[[" in visible:
+        for found in _WIKILINK.finditer(visible):
+            spans.append(found.span())
+            if link := wikilink(found[2], "embed" if found[1] else "wiki", found.start()):
+                links.append(link)
+        visible = _without(visible, spans)
+    if "](" in visible or "]:" in visible:
+        spans = []
+        for found in [*_MARKDOWN_LINK.finditer(visible), *_DEFINITION.finditer(visible)]:
+            spans.append(found.span())
+            bang, text, target = found.groups() if found.re is _MARKDOWN_LINK else ("", *found.groups())
+            if link := _markdown_link(bang, text, target, found.start()):
+                links.append(link)
+        visible = _without(visible, spans)
+    return sorted(links, key=lambda link: link.start), visible
+
+
+def wikilink(inner: str, kind: str, start: int) -> Link | None:
+    """What stands between `[[` and `]]` as a link; none if it names no note (`[[#Heading]]`)."""
+    target, _, text = inner.replace("\\|", "|").partition("|")
+    target, _, fragment = target.partition("#")
+    return Link(target.strip(), fragment.strip(), text.strip(), kind, start) if target.strip() else None
+
+
+def _markdown_link(bang: str, text: str, target: str, start: int) -> Link | None:
+    target = target.strip("<>")
+    if _SCHEME.match(target) or target.startswith(("#", "//")):
+        return None
+    path, _, fragment = target.partition("#")
+    path = unquote(path, errors="replace").strip()
+    return Link(path, unquote(fragment), text, "embed" if bang else "markdown", start) if path else None
+
+
+def _tags(rest: str) -> list[str]:
+    if "#" not in rest:
+        return []
+    found = (m[1].strip("/") for m in _TAG.finditer(rest))
+    return list(dict.fromkeys(tag for tag in found if is_tag(tag)))
+
+
+def is_tag(text: str) -> bool:
+    """Whether `text` may be a tag: it needs one letter or sign that is no digit."""
+    return bool(text) and any(not c.isdigit() and c not in "/-_" for c in text)
+
+
+def _fields(rest: str, body: str) -> list[tuple[str, str]]:
+    """Dataview's `key:: value`, values as written (links in them included)."""
+    found = []
+    for match in [*_FIELD_LINE.finditer(rest), *_FIELD_INLINE.finditer(rest)]:
+        value = body[match.start(2) : match.end(2)].strip()
+        if match.re is _FIELD_LINE:
+            value = body[match.start(2) :].split("\n", 1)[0].strip()
+        found.append((match.start(), match[1].strip(), value))
+    return [(key, value) for _, key, value in sorted(found) if value]

@@ -1,0 +1,110 @@
+"""What a person types into a search, taken apart. Pure text; any input is a query, never an error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatchcase
+
+from okl.errors import UsageError
+from okl.note import utc
+
+KINDS = ("note", "memory", "doc")
+SURFACES = {"all": KINDS, "mem": ("memory",), "store": ("doc",), "note": ("note",)}
+_PART = re.compile(r'(?<!\S)(-?)(?:(tag|topic|key|path|kind):)?(?:"([^"]*)"(?!\S)|(\S+))')
+_DURATION = re.compile(r"(?i)p?(?:(\d+)y)?(?:(\d+)m)?(?:(\d+)w)?(?:(\d+)d)?(?:t(?:(\d+)h)?(?:\d+m)?)?\Z")
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What a hit must be like. Several of one kind must all hold; `not_` ones must not."""
+
+    tags: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    not_tags: tuple[str, ...] = ()
+    not_paths: tuple[str, ...] = ()
+    since: str = ""
+    until: str = ""
+    namespace: str = ""
+    include_superseded: bool = False
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, each.name) for each in fields(self) if each.name != "include_superseded")
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query: words that count, phrases that must stand, words and phrases that must not, and filters."""
+
+    text: str
+    words: str
+    phrases: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    filters: Filters = field(default_factory=Filters)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was asked for."""
+        return not (self.words.strip() or self.phrases or self.filters)
+
+
+def parse(text: str, filters: Filters | None = None) -> Query:
+    """Read `text`: words, `"phrases"`, `-word`, `tag:x`, `topic:x`, `key:x`, `path:x`, `kind:x`.
+
+    Whatever is none of these is words, punctuation and all.
+    """
+    words: list[str] = []
+    phrases: list[str] = []
+    without: list[str] = []
+    found: dict[str, list[str]] = {}
+    for minus, prefix, quoted, plain in (match.groups() for match in _PART.finditer(text)):
+        value = quoted if quoted is not None else plain
+        if prefix and value.strip('"') and not (prefix == "kind" and value not in KINDS):
+            found.setdefault(("not_" if minus else "") + prefix + "s", []).append(value.strip('"'))
+        elif minus and re.match(r"\w", value):
+            without.append(value)
+        elif quoted is not None and quoted.strip() and not minus:
+            phrases.append(quoted)
+        else:
+            words.append((prefix + ":" if prefix else "") + (value or ""))
+    return Query(text, " ".join(words), tuple(phrases), tuple(without), merged(filters or Filters(), found))
+
+
+def merged(filters: Filters, found: dict[str, list[str]]) -> Filters:
+    """`filters` and those found in the query's text, all to hold."""
+    values = {each.name: getattr(filters, each.name) for each in fields(filters)}
+    for name, more in found.items():
+        if name in values:
+            values[name] = (*values[name], *more)
+    return Filters(**values)
+
+
+def moment(text: str, now: datetime) -> str:
+    """A date, a time, or a duration before `now` (`P7D`, `7d`, `2w`) as a UTC time; UsageError if it is none."""
+    stripped = text.strip()
+    if found := utc(stripped):
+        return found
+    match = _DURATION.match(stripped)
+    if not match or not any(match.groups()):
+        raise UsageError(f"“{text}” is no date (2026-01-31) and no duration (P7D, 2w).")
+    years, months, weeks, days, hours = (int(part or 0) for part in match.groups())
+    span = timedelta(days=years * 365 + months * 30 + weeks * 7 + days, hours=hours)
+    return (now.astimezone(UTC) - span).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def path_matches(path: str, wanted: str) -> bool:
+    """Whether `path` lies at or below `wanted`, or matches it as a glob; case does not count."""
+    path, wanted = path.casefold(), wanted.casefold().strip("/")
+    if re.search(r"[*?\[]", wanted):
+        return fnmatchcase(path, wanted) or fnmatchcase(path, wanted + ".md") or fnmatchcase(path, "*/" + wanted)
+    return path in (wanted, wanted + ".md") or path.startswith(wanted + "/")
+
+
+def any_path_matches(path: str, wanted: Iterable[str]) -> bool:
+    """Whether `path` matches one of `wanted`."""
+    return any(path_matches(path, one) for one in wanted)

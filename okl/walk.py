@@ -1,0 +1,232 @@
+"""Which files of a store are notes: one pass over the directories, nothing opened but ignore files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+SYSTEM_FOLDERS = ("annotations", "citations", "graph", "journal", "memories/topics", "store", "system")
+DOCS = "store/normalized"
+_SKIPPED_NAMES = frozenset(("node_modules",))
+_CONFLICT_TWIN = re.compile(r"\.sync-conflict-|\(conflicted copy|\(\w+'s conflicted copy")
+_LEFTOVER = re.compile(r"\.ok-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}\.tmp\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What tells cheaply that a file changed: bytes, modification time in ns, inode."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+
+
+@dataclass
+class Walk:
+    """The notes and docs found, and what was met and left alone; all paths relative to the root, with `/`."""
+
+    stamps: dict[str, Stamp] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    symlinks: dict[str, str] = field(default_factory=dict)
+    bad_names: list[str] = field(default_factory=list)
+    conflict_twins: list[str] = field(default_factory=list)
+    misplaced: list[str] = field(default_factory=list)
+    leftovers: list[str] = field(default_factory=list)
+    ignored: int = 0
+
+    def frozen(self, path: str) -> bool:
+        """Whether `path` lies where nothing could be listed, so that its absence proves nothing."""
+        return any(folder in ("", path) or path.startswith(folder + "/") for folder in self.unreadable)
+
+
+class Ignore:
+    """The rules of `.gitignore` files and of the `ignore` setting, the deepest file first, as git reads them."""
+
+    def __init__(self, root: Path, globs: Iterable[str] = ()) -> None:
+        self._root = root
+        self._own = GitIgnoreSpec.from_lines(globs)
+        self._specs: dict[str, GitIgnoreSpec] = {}
+        self._above = [*_rules_above(root)]
+
+    def enter(self, folder: str) -> None:
+        """Read the `.gitignore` of `folder`, if there is one."""
+        spec = _spec(self._root / folder / ".gitignore")
+        if spec:
+            self._specs[folder] = spec
+
+    def matches(self, path: str, is_folder: bool) -> bool:
+        """Whether `path` is ignored."""
+        name = path + "/" if is_folder else path
+        if self._own.match_file(name):
+            return True
+        if not self._specs and not self._above:
+            return False
+        for folder in _upwards(path):
+            if (spec := self._specs.get(folder)) and (found := _verdict(spec, name[len(folder) + 1 if folder else 0 :])) is not None:
+                return found
+        return any(_verdict(spec, prefix + name) for prefix, spec in self._above)
+
+
+def walk(root: Path, globs: Iterable[str] = (), include: Iterable[str] = (), known: Container[str] = ()) -> Walk:
+    """Every note and doc below `root` with its stamp.
+
+    `known` paths are taken without asking the ignore rules again: they were asked when the path
+    first came, and the caller asks anew (with nothing known) when a rule changed. A directory that
+    cannot be listed is named in `unreadable`, never an error.
+    """
+    found = Walk()
+    _descend("", found, _Rules(root, Ignore(root, globs), frozenset(name.strip("/") for name in include), known))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    root: Path
+    ignore: Ignore
+    include: frozenset[str]
+    known: Container[str]
+
+
+def _descend(folder: str, found: Walk, rules: _Rules) -> None:
+    try:
+        with os.scandir(rules.root / folder) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+    except OSError as error:
+        found.unreadable[folder] = error.strerror or str(error)
+        return
+    if any(entry.name == ".gitignore" for entry in entries):
+        rules.ignore.enter(folder)
+    for entry in entries:
+        path = f"{folder}/{entry.name}" if folder else entry.name
+        if entry.is_symlink():
+            _note_symlink(path, found, rules)
+        elif entry.is_dir(follow_symlinks=False):
+            if _is_notes_folder(path, entry.name, found, rules):
+                _descend(path, found, rules)
+        elif entry.name[-3:].lower() == ".md" or entry.name.startswith(".ok-"):
+            _take(entry, path, found, rules)
+
+
+def _is_notes_folder(path: str, name: str, found: Walk, rules: _Rules) -> bool:
+    if not _printable(path, found):
+        return False
+    if name in _SKIPPED_NAMES or (name.startswith(".") and not any(_within(path, i) for i in rules.include)):
+        return False
+    if path in ("store", DOCS) or path.startswith(DOCS + "/"):
+        return True
+    if rules.ignore.matches(path, is_folder=True):
+        found.ignored += 1
+        return False
+    return True
+
+
+def _within(path: str, included: str) -> bool:
+    return path == included or path.startswith(included + "/") or included.startswith(path + "/")
+
+
+def _take(entry: os.DirEntry[str], path: str, found: Walk, rules: _Rules) -> None:
+    if entry.name.startswith("."):
+        if _LEFTOVER.match(entry.name):
+            found.leftovers.append(path)
+        return
+    if not _printable(path, found):
+        return
+    if _CONFLICT_TWIN.search(entry.name):
+        found.conflict_twins.append(path)
+        return
+    if not is_note_path(path):
+        if not path.startswith(("memories/topics/", "annotations/", "system/", "store/sources/")):
+            found.misplaced.append(path)
+        return
+    if path not in rules.known and not path.startswith(DOCS) and rules.ignore.matches(path, is_folder=False):
+        found.ignored += 1
+        return
+    try:
+        stat = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return
+    found.stamps[path] = Stamp(stat.st_size, stat.st_mtime_ns, stat.st_ino)
+
+
+def is_note_path(path: str) -> bool:
+    """Whether a `.md` file at `path` is a note or a doc, by where it lies."""
+    if path.startswith(DOCS + "/"):
+        return path.endswith(".ok.md")
+    return not any(path.startswith(folder + "/") for folder in SYSTEM_FOLDERS)
+
+
+def leftover_owner(path: str) -> tuple[str, int] | None:
+    """(host mark, pid) of the process that left the temporary file `path`."""
+    found = _LEFTOVER.search(path.rpartition("/")[2])
+    return (found[1], int(found[2])) if found else None
+
+
+def _note_symlink(path: str, found: Walk, rules: _Rules) -> None:
+    """Symlinks are not followed; they are named, since a reader may miss what lies behind them."""
+    if path.startswith("memories/topics/") or path.rpartition("/")[2].startswith("."):
+        return
+    if not _printable(path, found):
+        return
+    target = os.path.realpath(rules.root / path)
+    if os.path.isdir(target) or target.lower().endswith(".md") or not os.path.exists(target):
+        found.symlinks[path] = target
+
+
+def _printable(path: str, found: Walk) -> bool:
+    """Whether the name is Unicode text; others cannot be addressed and are reported."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        found.bad_names.append(os.fsencode(path).decode("utf-8", errors="backslashreplace"))
+        return False
+    return True
+
+
+def _spec(path: Path) -> GitIgnoreSpec | None:
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    return GitIgnoreSpec.from_lines(line for line in lines if line.strip() and not line.startswith("#"))
+
+
+def _rules_above(root: Path) -> Iterator[tuple[str, GitIgnoreSpec]]:
+    """(the store's path below it, rules) of the repository's own excludes and the folders over the store."""
+    prefix = ""
+    for folder in (root, *root.parents):
+        if prefix and (spec := _spec(folder / ".gitignore")):
+            yield prefix, spec
+        if (folder / ".git").exists():
+            if spec := _spec(folder / ".git" / "info" / "exclude"):
+                yield prefix, spec
+            return
+        prefix = f"{folder.name}/{prefix}"
+
+
+def _verdict(spec: GitIgnoreSpec, name: str) -> bool | None:
+    return spec.check_file(name).include
+
+
+def _upwards(path: str) -> Iterator[str]:
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
+
+
+def ignore_fingerprint(root: Path, globs: Iterable[str], folders: Iterable[str]) -> str:
+    """What changes when an ignore rule may have changed: each ignore file's path, size and time."""
+    files = [root / folder / ".gitignore" for folder in sorted({"", *folders})]
+    rows = [f"{path}:{stat.st_size}:{stat.st_mtime_ns}" for path in files if (stat := _stat(path))]
+    return "\n".join([*rows, *globs])
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except OSError:
+        return None
