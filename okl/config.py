@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from okl import properties
-from okl.errors import NotFound, UsageError
+from okl.errors import ConfigError, NotFound
 
 Value = Any  # bool | int | float | str | list[str]
 
@@ -46,7 +46,7 @@ class Setting:
         return "OK_" + self.name.replace(".", "_").upper()
 
     def parse(self, value: Value, origin: str) -> Value:
-        """`value` as this setting's type; UsageError names the setting and where it came from."""
+        """`value` as this setting's type; ConfigError names the setting and where it came from."""
         if isinstance(self.default, list):
             items = value if isinstance(value, list) else [part.strip() for part in str(value or "").split(",")]
             if any(isinstance(item, list | dict) for item in items):
@@ -66,11 +66,11 @@ class Setting:
         if type(value) is not type(self.default) or (self.choices and value not in self.choices):
             raise self._mistyped(value, origin)
         if self.minimum is not None and value < self.minimum:
-            raise UsageError(f"{self.name} is {value} in {origin}; the least is {self.minimum:g}.")
+            raise ConfigError(f"{self.name} is {value} in {origin}; the least is {self.minimum:g}.")
         return value
 
-    def _mistyped(self, value: Value, origin: str) -> UsageError:
-        return UsageError(f"{self.name} is “{value}” in {origin}; it takes {self.kind}.")
+    def _mistyped(self, value: Value, origin: str) -> ConfigError:
+        return ConfigError(f"{self.name} is “{value}” in {origin}; it takes {self.kind}.")
 
 
 SPEC: tuple[Setting, ...] = (
@@ -91,13 +91,9 @@ SPEC: tuple[Setting, ...] = (
     Setting("ingest.memory_mb", 2048, "Megabytes of memory a converter may use.", minimum=256),
     Setting("ingest.pages", 2000, "Pages a PDF may have.", minimum=1),
     Setting("ingest.timeout", 120.0, "Seconds the conversion of one source may take.", minimum=1),
-    Setting(
-        "languages", [], "Languages to expect, as `en, de`. Empty: told from each note's words, English when unclear."
-    ),
+    Setting("languages", [], "Languages to expect, as `en, de`. Empty: told from each note's words, English when unclear."),
     Setting("namespace", "", "The namespace of new memories, and the one that searches look in. Empty: all."),
-    Setting(
-        "search.half_life", 0.0, "Days after which a note's score is halved; 0 turns it off. Never for sources.", minimum=0
-    ),
+    Setting("search.half_life", 0.0, "Days after which a note's score is halved; 0 turns it off. Never for sources.", minimum=0),
     Setting("search.limit", 10, "Results a search shows.", minimum=1),
     Setting("search.min_score", 0.5, "The best hit's relevance below which a search finds nothing, 0 to 1.", minimum=0),
     Setting("search.per_document", 3, "Results one document may take.", minimum=1),
@@ -184,7 +180,7 @@ class Config:
 
 
 def load(root: Path | None, environment: Environment, flags: Mapping[str, Value] | None = None) -> Config:
-    """The settings of the store at `root`; UsageError for an unknown or mistyped one."""
+    """The settings of the store at `root`; ConfigError for an unknown or mistyped one."""
     values: dict[str, Value] = {s.name: s.default for s in SPEC}
     origins = dict.fromkeys(values, "default")
     files = [environment.user_config()] + ([root / CONFIG_PATH] if root else [])
@@ -201,7 +197,7 @@ def load(root: Path | None, environment: Environment, flags: Mapping[str, Value]
 def _take(values: dict[str, Value], origins: dict[str, str], found: Mapping[str, Value], origin: str) -> None:
     for name, value in found.items():
         if name not in _BY_NAME:
-            raise UsageError(f"{origin} names an unknown setting “{name}”.{_nearest(name)}")
+            raise ConfigError(f"{origin} names an unknown setting “{name}”.{_nearest(name)}")
         values[name] = _BY_NAME[name].parse(value, origin)
         origins[name] = origin
 
@@ -213,10 +209,10 @@ def read_file(path: Path) -> dict[str, Value]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}.") from error
+        raise ConfigError(f"{path} cannot be read: {error}.") from error
     found, problems = properties.read(text)
     if problems:
-        raise UsageError(f"{path} line {problems[0].line}: {problems[0].text}.")
+        raise ConfigError(f"{path} line {problems[0].line}: {problems[0].text}.")
     return dict(_flattened(found, ""))
 
 
@@ -234,7 +230,7 @@ def edited(text: str, name: str, value: str) -> str:
     section, _, rest = name.partition(".")
     found, problems = properties.read(text)
     if problems:
-        raise UsageError(f"{CONFIG_PATH} line {problems[0].line}: {problems[0].text}.")
+        raise ConfigError(f"{CONFIG_PATH} line {problems[0].line}: {problems[0].text}.")
     if rest and isinstance(found.get(section), dict):
         return properties.set_value(text, section, {**found[section], rest: parsed})
     return properties.set_value(text, name, parsed)

@@ -61,7 +61,15 @@ IN_FILES = {
 
 def findings(store: Store, fresh: Fresh) -> list[Finding]:
     """Everything that is wrong with the store and its index, the worst first."""
-    found = [*_in_files(fresh), *_ids(fresh), *_links(fresh), *_cites(store), *_sources(store, fresh), *_surroundings(store), *_index(fresh)]
+    found = [
+        *_in_files(fresh),
+        *_ids(fresh),
+        *_links(fresh),
+        *_cites(store),
+        *_sources(store, fresh),
+        *_surroundings(store),
+        *_index(fresh),
+    ]
     if fresh.synced:
         found += [*_walked(fresh.synced.walk), *_twins(fresh.synced.walk)]
     order = {ERROR: 0, WARNING: 1, INFO: 2}
@@ -78,7 +86,12 @@ def _ids(fresh: Fresh) -> Iterator[Finding]:
     query = "SELECT n.path, n.claim, n.id FROM notes n WHERE n.claim IS NOT NULL AND n.claim != n.id AND n.kind != 'doc'"
     for path, claim, id_ in fresh.index.state.rows(query):
         yield Finding(
-            "id-claimed-twice", WARNING, path, 1, f"another file has the id “{claim}”; this one goes by “{id_}”", "Change one of the two ids."
+            "id-claimed-twice",
+            WARNING,
+            path,
+            1,
+            f"another file has the id “{claim}”; this one goes by “{id_}”",
+            "Change one of the two ids.",
         )
 
 
@@ -105,7 +118,9 @@ def _walked(walk: Walk) -> Iterator[Finding]:
     for path in walk.bad_names:
         yield Finding("bad-name", WARNING, path, None, "the name is no Unicode text; the note is not indexed", "Rename the file.")
     for path in walk.conflict_twins:
-        yield Finding("conflict-twin", WARNING, path, None, "a copy that a syncing program made; it is not indexed", "Merge it and delete it.")
+        yield Finding(
+            "conflict-twin", WARNING, path, None, "a copy that a syncing program made; it is not indexed", "Merge it and delete it."
+        )
     for path in walk.misplaced:
         yield Finding("misplaced-note", WARNING, path, None, "it lies in a folder of okl's own and is not indexed", "Move it elsewhere.")
     for path in walk.leftovers:
@@ -148,7 +163,9 @@ def _surroundings(store: Store) -> Iterator[Finding]:
     elif history.repository(store.root) is None:
         yield Finding("no-repository", WARNING, None, None, "the store is in no git repository; notes have no versions", "Run “git init”.")
     if shutil.which("rg") is None:
-        yield Finding("missing-tool", INFO, None, None, "ripgrep (rg) is not installed; nothing needs it yet", "Install ripgrep if you like.")
+        yield Finding(
+            "missing-tool", INFO, None, None, "ripgrep (rg) is not installed; nothing needs it yet", "Install ripgrep if you like."
+        )
 
 
 def _index(fresh: Fresh) -> Iterator[Finding]:

@@ -3,7 +3,8 @@
 OklError                 70  (never raised itself)
 ├── NotFound              1  no such note, doc, cite, store or setting
 ├── UsageError            2  the call's words are off
-├── Conflict              3  somebody else changed it, or the name means several things
+│   └── ConfigError          a config file's or variable's words are
+├── Conflict              3  somebody else changed it, the name means several things, the file is damaged
 │   ├── NoteChanged
 │   └── Ambiguous
 ├── Busy                  5  another process holds the index
@@ -32,6 +33,10 @@ class UsageError(OklError):
     """The call cannot be understood."""
 
     exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A config file or variable cannot be understood."""
 
 
 class Conflict(OklError):

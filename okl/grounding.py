@@ -13,7 +13,7 @@ from okl.errors import NotFound, OklError, UsageError
 from okl.index.generation import Index
 from okl.ingest import document
 from okl.ingest.apart import Apart
-from okl.ingest.convert import CONVERTERS, Limits, Unconvertible
+from okl.ingest.convert import Limits, Unconvertible
 from okl.ingest.fetch import Item, items, media_type
 from okl.store import Store
 
@@ -109,9 +109,7 @@ def _one(store: Store, known: _Known, item: Item, apart: Apart, plan: Plan) -> O
         return Outcome("failed", item.url, reason=str(error).rstrip("."))
 
 
-def _kept(
-    store: Store, known: _Known, item: Item, apart: Apart, plan: Plan, data: bytes, kind: str, digest: str
-) -> Outcome:
+def _kept(store: Store, known: _Known, item: Item, apart: Apart, plan: Plan, data: bytes, kind: str, digest: str) -> Outcome:
     tree = _tree(known, item, digest)
     path = document.doc_path(tree)
     doc = known.docs.get(path)

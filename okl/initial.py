@@ -54,7 +54,13 @@ def init(folder: Path, name: str = "default", from_vault: bool = False, dry_run:
         _make(root, {path: wanted[path] for path in added})
         added += _ignore(root, ignore.split())
     repository = history.repository(root) is not None if dry_run else history.init(root)
-    return {"store": str(root), "added": sorted(added), "repository": repository, "done": "created", **({"dry_run": True} if dry_run else {})}
+    return {
+        "store": str(root),
+        "added": sorted(added),
+        "repository": repository,
+        "done": "created",
+        **({"dry_run": True} if dry_run else {}),
+    }
 
 
 def _refuse_inside_another(root: Path) -> None:

@@ -147,7 +147,9 @@ class Knowledge:
             namespace or self.config["namespace"], include_superseded,
         )  # fmt: skip
         asked = {"search.limit": limit, "search.per_document": per_document, "search.half_life": half_life, "search.min_score": min_score}
-        chosen = {name: self.config[name] if value is None else config.setting(name).parse(value, "the call") for name, value in asked.items()}
+        chosen = {
+            name: self.config[name] if value is None else config.setting(name).parse(value, "the call") for name, value in asked.items()
+        }
         with self._fresh() as found:
             return reading.answer(self.store, found, query, filters, chosen, budget, self.settings, self.clock())
 
@@ -281,7 +283,9 @@ class Knowledge:
         """A file that lies in the store already: indexed where it lies."""
         inside = self.store.relative(Path(os.path.abspath((self.cwd or self.store.root) / path)))
         with self._fresh() as found:
-            row = found.index.state.rows("SELECT n.id, n.path, f.sha256 FROM notes n JOIN files f ON f.path = n.path WHERE n.path = ?", (inside,))
+            row = found.index.state.rows(
+                "SELECT n.id, n.path, f.sha256 FROM notes n JOIN files f ON f.path = n.path WHERE n.path = ?", (inside,)
+            )
         if not row:
             raise UsageError(f"{path} lies in the store, but is no note.")
         return {"id": row[0][0], "path": row[0][1], "sha256": row[0][2], "done": "indexed"}
@@ -435,4 +439,3 @@ def open_store(
     environment = environment or Environment.of_process()
     store = Store.find(start, named or environment.store())
     return Knowledge(store, config.load(store.root, environment), say, progress, tell, cwd=start)
-

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 
 from okl import properties
-from okl.errors import UsageError
+from okl.errors import Conflict
 from okl.markup import Markup, is_tag, name_key, scan, wikilink
 from okl.properties import Problem, Value
 
@@ -268,10 +268,10 @@ def compose(values: dict[str, Value], body: str) -> str:
 
 
 def writable(note: Note) -> Note:
-    """`note`, or UsageError where its text is not fully understood, so that a write could harm it."""
+    """`note`, or Conflict where its text is not fully understood, so that a write could harm it."""
     bad = next((p for p in note.faults if p.name in ("binary-file", "invalid-utf8", "broken-yaml", "yaml-alias")), None)
     if bad:
-        raise UsageError(f"{note.path} line {bad.line}: {bad.text}. Mend it in an editor first; okl does not rewrite it.")
+        raise Conflict(f"{note.path} line {bad.line}: {bad.text}. Mend it in an editor first; okl does not rewrite it.")
     return note
 
 
@@ -339,4 +339,3 @@ def _yamlish(rest: str) -> bool:
     """Whether what follows an opening fence looks like properties, so that a lone `---` is no fault."""
     second = rest.partition("\n")[2].partition("\n")[0]
     return bool(re.match(r"[\w\"' -]{1,60}:(?:\s|$)", second))
-

@@ -76,9 +76,7 @@ class PropertyLoader(_SafeLoader):
 
     def _value(self, node: yaml.Node) -> Value:
         if id(node) in self._seen:
-            raise PropertiesBroken(
-                Problem("yaml-alias", _line(node), "YAML aliases (*name) are not allowed")
-            )
+            raise PropertiesBroken(Problem("yaml-alias", _line(node), "YAML aliases (*name) are not allowed"))
         self._seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node)
@@ -92,9 +90,7 @@ class PropertyLoader(_SafeLoader):
         for key_node, value_node in node.value:
             key = self._key(key_node)
             if key in found:
-                self.problems.append(
-                    Problem("duplicate-key", _line(key_node), f"“{key}” stands twice; the last one counts")
-                )
+                self.problems.append(Problem("duplicate-key", _line(key_node), f"“{key}” stands twice; the last one counts"))
             found[key] = self._value(value_node)
         return found
 
@@ -256,10 +252,11 @@ def dump_scalar(value: Value, flow: bool = False, quote: str | None = None) -> s
 
 def _quoted(text: str) -> str:
     escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-    return '"' + "".join(
-        escapes.get(c) or (c if c.isprintable() else f"\\U{ord(c):08x}" if ord(c) > 0xFFFF else f"\\u{ord(c):04x}")
-        for c in text
-    ) + '"'
+    return (
+        '"'
+        + "".join(escapes.get(c) or (c if c.isprintable() else f"\\U{ord(c):08x}" if ord(c) > 0xFFFF else f"\\u{ord(c):04x}") for c in text)
+        + '"'
+    )
 
 
 def _plain(text: str, flow: bool) -> bool:

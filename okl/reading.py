@@ -200,7 +200,7 @@ def verdict(store: Store, index: Index, name: str, writer: Writer | None, fix: b
     """How one cite stands; a cite that is unknown or broken has the verdict `unknown`."""
     try:
         cite = citing.load(store, name)
-    except (NotFound, UsageError) as error:
+    except NotFound as error:
         return {"id": name, "verdict": "unknown", "reason": str(error)}
     verified = citing.verify(store, index, cite)
     if writer is not None:

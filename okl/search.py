@@ -24,6 +24,8 @@ from okl.store import Store
 
 HALF = 0.0135
 """The share of the best possible score, damped, at which relevance is one half (measured: docs/decisions.md)."""
+TAIL = 0.4
+"""Hits under this share of the least score that the best hit needs are left out."""
 MOST_WORDS = 200
 
 
@@ -139,9 +141,7 @@ def _reversed(date: str) -> str:
 def _with_any(index: Index, without: Sequence[str], languages: tuple[str, ...]) -> set[str]:
     """Paths of the notes in which one of the unwanted words or phrases stands anywhere."""
     numbers = [
-        number
-        for unwanted in without
-        for _, number in index.text.search(TextQuery((), (unwanted,), "", languages), index.text.size)
+        number for unwanted in without for _, number in index.text.search(TextQuery((), (unwanted,), "", languages), index.text.size)
     ]
     return {row.path for row in index.state.chunks(numbers).values()}
 
@@ -204,13 +204,15 @@ def _weighed(index: Index, asked: _Asked, request: Request, hits: list[Hit]) -> 
     relevance = _relevance(index, asked, hits)
     if hits and relevance[0] < request.min_score and not _literal(asked, hits):
         return []
-    aged = [_aged(hit, score, request) for hit, score in zip(hits, relevance, strict=True)]
+    floor = TAIL * request.min_score
+    aged = [_aged(hit, score, request) for hit, score in zip(hits, relevance, strict=True) if score >= floor]
     return sorted(aged, key=lambda h: -h.score) if request.half_life else aged
 
 
 def _relevance(index: Index, asked: _Asked, hits: list[Hit]) -> list[float]:
     """Each hit's share of the best score the query could reach, lowered when the best hit has few of
-    its words and as the store grows, mapped to [0, 1]; 1 when only filters were given."""
+    its words and as the store grows, mapped to [0, 1]; 1 when only filters were given.
+    """
     if asked.query.everything or not hits:
         return [1.0] * len(hits)
     top = text.BEST_TERM * sum(index.text.idf(word) for word in asked.words)
@@ -226,7 +228,7 @@ def _relevance(index: Index, asked: _Asked, hits: list[Hit]) -> list[float]:
 
 
 def _damp(words: list[Word], present: frozenset[str]) -> float:
-    """m / (m + 1) for m telling words in the best hit; 1 when it has them all."""
+    """M / (m + 1) for m telling words in the best hit; 1 when it has them all."""
     stands = [any(term in present for term in word.terms) for word in words]
     if all(stands):
         return 1.0

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from okl.errors import Conflict, NotFound, NoteChanged, OklError, Unavailable, UsageError
+from okl.errors import Conflict, NoteChanged, NotFound, OklError, Unavailable, UsageError
 from okl.walk import Stamp, leftover_owner
 
 try:

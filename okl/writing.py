@@ -319,7 +319,7 @@ def _without(found: Note, name: str) -> Note:
     if name in found.values:
         return _edited(found, lambda head: properties.remove(head, name))
     if plain in found.tags:
-        raise UsageError(f"#{plain} stands in the text of {found.path}; take it out in an editor.")
+        raise Conflict(f"#{plain} stands in the text of {found.path}; take it out in an editor.")
     return found
 
 
@@ -327,7 +327,7 @@ def _edited(found: Note, change: Callable[[str], str]) -> Note:
     try:
         head = change(found.head or "")
     except PropertiesBroken as error:
-        raise UsageError(f"{found.path}: {error.problem.text}. Mend it in an editor first.") from error
+        raise Conflict(f"{found.path}: {error.problem.text}. Mend it in an editor first.") from error
     if head == (found.head or ""):
         return found
     return notes.loads(found.path, notes.with_head(found, head))

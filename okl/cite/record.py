@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from okl.cite.anchor import CONTEXT, Anchor
-from okl.errors import UsageError
+from okl.errors import NotFound, UsageError
 from okl.ids import cite_id
 from okl.note import Note
 
@@ -180,7 +180,7 @@ def united(old: Cite, new: Cite, retention: str | None) -> Cite:
 
 
 def loads(text: str, name: str) -> Cite:
-    """Read a cite file; UsageError that names it if it is none."""
+    """Read a cite file; NotFound that names it if it is none."""
     try:
         data = json.loads(text)
         Cite(data["id"], data).anchor  # noqa: B018 - the fields that everything else needs
@@ -189,7 +189,7 @@ def loads(text: str, name: str) -> Cite:
         if not all(isinstance(data[key], str) for key in ("path", "target", "sha256")):
             raise ValueError("fields of the wrong type")
     except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{name} is no cite: {error!r}.") from error
+        raise NotFound(f"{name} is no cite: {error!r}.") from error
     return Cite(data["id"], data)
 
 

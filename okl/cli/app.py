@@ -6,13 +6,12 @@ import os
 import sys
 from typing import Annotated
 
-import click
 import typer
 
 from okl import __version__
 from okl.cli import cites, demo, memories, notes, sources, upkeep
 from okl.cli.terminal import session
-from okl.errors import OklError, UsageError
+from okl.errors import ConfigError, OklError, UsageError
 
 app = typer.Typer(
     name="ok",
@@ -57,6 +56,9 @@ app.command()(upkeep.index)
 app.command()(upkeep.sync)
 app.add_typer(upkeep.config_app, name="config")
 
+# Newer Typers carry a Click of their own; its exceptions are reached through Typer's names.
+ClickException: type[Exception] = typer.BadParameter.__mro__[2]
+
 _WITH_VALUE = ("--store",)
 _ALONE = ("--quiet",)
 
@@ -100,11 +102,15 @@ def _run(arguments: list[str]) -> int:
     try:
         done = app(arguments, prog_name="ok", standalone_mode=False)
         return done if isinstance(done, int) else 0
+    except ConfigError as error:
+        return _end(str(error), error.exit_code)
+    except UsageError as error:
+        return _end(_with_hint(str(error), _command(arguments)), error.exit_code)
     except OklError as error:
         return _end(str(error), error.exit_code)
-    except click.exceptions.Abort:
+    except typer.Abort:
         return 130
-    except click.ClickException as error:
+    except ClickException as error:
         return _end(_usage(error), UsageError.exit_code)
     except BrokenPipeError:
         raise
@@ -116,10 +122,22 @@ def _run(arguments: list[str]) -> int:
         return _end(f"a bug in okl: {type(error).__name__}: {error} (OK_DEBUG=1 shows where).", OklError.exit_code)
 
 
-def _usage(error: click.ClickException) -> str:
+def _usage(error: Exception) -> str:
     context = getattr(error, "ctx", None)
-    path = context.command_path if context else "ok"
-    return f"{error.format_message().rstrip('.')}. Try `{path} --help`."
+    told = getattr(error, "format_message", error.__str__)()
+    return _with_hint(f"{told.rstrip('.')}.", context.command_path if context else "ok")
+
+
+def _with_hint(message: str, command: str) -> str:
+    return message if "--help`" in message else f"{message} Try `{command} --help`."
+
+
+def _command(arguments: list[str]) -> str:
+    """The words of the command that was called, as `ok cite make`."""
+    words = [argument for argument in arguments if not argument.startswith("-")]
+    words = words[1:] if arguments[:1] == ["--store"] else words
+    groups = {group.name for group in app.registered_groups}
+    return " ".join(["ok", *words[: 2 if words and words[0] in groups else 1]])
 
 
 def _end(message: str, code: int) -> int:

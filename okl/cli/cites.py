@@ -9,7 +9,21 @@ from typing import Annotated, Any
 import typer
 
 from okl.citing import EXIT
-from okl.cli.terminal import DryRun, Json, Jsonl, Tags, is_terminal, leave, print_json, print_jsonl, read_stdin, refuse, session, show, split
+from okl.cli.terminal import (
+    DryRun,
+    Json,
+    Jsonl,
+    Tags,
+    is_terminal,
+    leave,
+    print_json,
+    print_jsonl,
+    read_stdin,
+    refuse,
+    session,
+    show,
+    split,
+)
 
 app = typer.Typer(help="Cites: make, verify, open, list.", no_args_is_help=True)
 Retention = Annotated[str | None, typer.Option("--retention", "--retention-class", help="temp, standard, durable or pinned.")]
@@ -17,7 +31,10 @@ Retention = Annotated[str | None, typer.Option("--retention", "--retention-class
 
 @app.command()
 def make(
-    targets: Annotated[list[str], typer.Argument(metavar="TARGET…", help="A path, an id, a handle from search, path:L10-20, or - for search results on stdin.")],
+    targets: Annotated[
+        list[str],
+        typer.Argument(metavar="TARGET…", help="A path, an id, a handle from search, path:L10-20, or - for search results on stdin."),
+    ],
     lines: Annotated[str | None, typer.Option("--lines", help="Lines of the file, as 100-120.")] = None,
     chars: Annotated[str | None, typer.Option("--chars", help="Characters of the text, as 7231-7615.")] = None,
     quote: Annotated[str | None, typer.Option("--quote", help="The words themselves.")] = None,
@@ -134,5 +151,3 @@ def _cite_line(row: dict[str, Any]) -> str:
     low, high = row["loc"]["lines"]
     quote = " ".join(row["quote"].split())
     return f"{row['id']}\t{row['path']}:{low}-{high}\t{quote[:70] + ('…' if len(quote) > 70 else '')}"
-
-

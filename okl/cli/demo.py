@@ -38,7 +38,7 @@ def demo(
     print(f'  cd "{store}"')
     print('  ok search "why is a lighthouse lens made of rings"')
     print("  ok get Eddystone")
-    print("  ok mem add \"Fog hides a light long before the horizon does\" --tags fog,range")
+    print('  ok mem add "Fog hides a light long before the horizon does" --tags fog,range')
     print("  ok cite verify --all")
     print("  ok init ~/notes            # your own store; --from-vault for notes you have")
 

@@ -36,7 +36,9 @@ from okl.cli.terminal import (
 from okl.errors import Conflict, Unavailable
 
 QUERY_SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": True}
-Words = Annotated[list[str] | None, typer.Argument(metavar="QUERY…", help='Words, "phrases", -word, tag:x, path:x, kind:x.', show_default=False)]
+Words = Annotated[
+    list[str] | None, typer.Argument(metavar="QUERY…", help='Words, "phrases", -word, tag:x, path:x, kind:x.', show_default=False)
+]
 Limit = Annotated[int | None, typer.Option("--limit", "--k", help="Results at the most.", show_default=False)]
 Paths = Annotated[list[str] | None, typer.Option("--path", help="At or below a path, or matching a glob.")]
 Envelope = Annotated[bool, typer.Option("--envelope", help="Print one JSON object with query, legs, degraded, results.")]

@@ -16,7 +16,9 @@ app = typer.Typer(help="Sources: ingest, search, list, remove.", no_args_is_help
 
 
 @app.command()
-def ingest(sources: Annotated[list[str], typer.Argument(metavar="PATH…")], tags: Tags = None, dry_run: DryRun = False, json: Json = False) -> None:
+def ingest(
+    sources: Annotated[list[str], typer.Argument(metavar="PATH…")], tags: Tags = None, dry_run: DryRun = False, json: Json = False
+) -> None:
     """Take files and folders in: Markdown, text, HTML, PDF. Exit 1 if any failed."""
     ingest_all(sources, split(tags), dry_run, json)
 

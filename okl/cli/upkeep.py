@@ -17,7 +17,9 @@ config_app = typer.Typer(help="Settings: get, set, list.", no_args_is_help=True)
 def init(
     folder: Annotated[Path, typer.Argument(metavar="[DIR]", show_default=False)] = Path("."),
     template: Annotated[str, typer.Option("--template", help="What to start from: default or demo.")] = "default",
-    from_vault: Annotated[bool, typer.Option("--from-vault", help="Around notes that are there: adds .ok/config.yml and ignore lines only.")] = False,
+    from_vault: Annotated[
+        bool, typer.Option("--from-vault", help="Around notes that are there: adds .ok/config.yml and ignore lines only.")
+    ] = False,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
@@ -52,7 +54,9 @@ def _status_lines(found: dict[str, Any]) -> Iterator[str]:
     yield "findings  " + (f"{told} (`ok doctor` lists them)" if told else "none")
 
 
-def doctor(fix: Annotated[bool, typer.Option("--fix", help="Mend what needs no decision; never touches a note.")] = False, json: Json = False) -> None:
+def doctor(
+    fix: Annotated[bool, typer.Option("--fix", help="Mend what needs no decision; never touches a note.")] = False, json: Json = False
+) -> None:
     """Name every fault, where it is, and what mends it. Exit 7 if there is one."""
     found = session.client().call("doctor", fix=fix)
     show(found, json, lambda: _doctor_lines(found))

@@ -68,9 +68,7 @@ def in_memory() -> Index:
 
 def location(root: Path, wish: str, cache: Path) -> Path:
     """The folder of the index of the store at `root`, by the setting `index.dir`."""
-    synced = any(_SYNCED.match(part) for part in root.parts) or any(
-        (folder / ".stfolder").exists() for folder in (root, *root.parents)
-    )
+    synced = any(_SYNCED.match(part) for part in root.parts) or any((folder / ".stfolder").exists() for folder in (root, *root.parents))
     if wish == "store" or (wish == "auto" and not synced):
         return root / ".ok" / "index"
     return cache / "index" / re.sub(r"[^\w.-]+", "_", str(root)).strip("_")[-200:]

@@ -26,9 +26,7 @@ def html(data: bytes, _limits: Limits) -> Converted:
     about = trafilatura.extract_metadata(data)
     told = about if isinstance(about, Document) else Document()
     authors = tuple(name.strip() for name in (told.author or "").split(";") if name.strip())
-    return Converted(
-        text.strip() + "\n", _PARSER, told.title or "", authors, told.date or "", tuple(told.tags or ()), notes=_address(told)
-    )
+    return Converted(text.strip() + "\n", _PARSER, told.title or "", authors, told.date or "", tuple(told.tags or ()), notes=_address(told))
 
 
 def _address(told: Document) -> tuple[str, ...]:
