@@ -156,7 +156,7 @@ class Knowledge:
     def get(self, ids: Sequence[str]) -> Rows:
         """Notes, memories and sources by id, path, name or title."""
         with self._fresh() as found:
-            return [reading.note(self.store, found.index, document(self.store, found.index, id_, self.cwd)) for id_ in ids]
+            return [reading.note(found.index, document(self.store, found.index, id_, self.cwd)) for id_ in ids]
 
     def list(
         self,

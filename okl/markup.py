@@ -118,7 +118,7 @@ def scan(body: str) -> Markup:
 
 
 def line_starts(text: str) -> list[int]:
-    """The offset at which each line begins; lines end at `\\n`, as ripgrep and editors count them."""
+    """The offset at which each line begins; lines end at a line feed, as ripgrep and editors count them."""
     starts = [0]
     at = text.find("\n")
     while at >= 0:

@@ -71,6 +71,7 @@ class PropertyLoader(_SafeLoader):
         self._seen: set[int] = set()
 
     def get_single_data(self) -> Value:
+        """The values and the problems of the one document."""
         node = self.get_single_node()
         return {} if node is None else self._value(node), self.problems
 

@@ -58,7 +58,7 @@ def answer(
     }
 
 
-def note(store: Store, index: Index, found: Document) -> Data:
+def note(index: Index, found: Document) -> Data:
     """One note: what it says of itself, its text, its links both ways, and what is wrong with it."""
     one, state = found.note, index.state
     gone = superseded(state)

@@ -210,8 +210,10 @@ def _weighed(index: Index, asked: _Asked, request: Request, hits: list[Hit]) -> 
 
 
 def _relevance(index: Index, asked: _Asked, hits: list[Hit]) -> list[float]:
-    """Each hit's share of the best score the query could reach, lowered when the best hit has few of
-    its words and as the store grows, mapped to [0, 1]; 1 when only filters were given.
+    """Relevance of each hit, 0 to 1, comparable between queries; 1 when only filters were given.
+
+    It is the share of the best score that the query could reach, lowered when the best hit has few
+    of its words, and as the store grows.
     """
     if asked.query.everything or not hits:
         return [1.0] * len(hits)

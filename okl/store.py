@@ -208,6 +208,8 @@ class _Rehearsal(Store):
     def trash(self, path: str, if_match: str | None = None) -> str:
         if not self.exists(path):
             raise NotFound(f"There is no file {path}.")
+        if if_match is not None:
+            self._guard(self.path(path), path, if_match)
         return ".trash/" + path
 
 

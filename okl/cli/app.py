@@ -32,7 +32,7 @@ def _version(wanted: bool) -> None:
 def _all_commands(
     store: Annotated[str | None, typer.Option("--store", metavar="DIR", help="The store; else OK_STORE, else the one around here.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing on stderr but errors.")] = False,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)] = False,
+    _: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)] = False,
 ) -> None:
     session.store = store
     session.quiet = quiet

@@ -26,15 +26,16 @@ from okl.cli.terminal import (
 )
 
 app = typer.Typer(help="Cites: make, verify, open, list.", no_args_is_help=True)
+Targets = Annotated[
+    list[str],
+    typer.Argument(metavar="TARGET…", help="A path, an id, a handle from search, path:L10-20; - for search results on stdin."),
+]
 Retention = Annotated[str | None, typer.Option("--retention", "--retention-class", help="temp, standard, durable or pinned.")]
 
 
 @app.command()
 def make(
-    targets: Annotated[
-        list[str],
-        typer.Argument(metavar="TARGET…", help="A path, an id, a handle from search, path:L10-20, or - for search results on stdin."),
-    ],
+    targets: Targets,
     lines: Annotated[str | None, typer.Option("--lines", help="Lines of the file, as 100-120.")] = None,
     chars: Annotated[str | None, typer.Option("--chars", help="Characters of the text, as 7231-7615.")] = None,
     quote: Annotated[str | None, typer.Option("--quote", help="The words themselves.")] = None,

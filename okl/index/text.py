@@ -287,8 +287,7 @@ def _phrase_query(phrase: str, languages: Sequence[str]) -> Query:
     spaced, runs = _split_cjk(normal(phrase))
     variants = list(dict.fromkeys(tuple(_analyzer(code).analyze(spaced)) for code in languages))
     parts = [_any([_sequence(variant) for variant in variants if variant])] if any(variants) else []
-    for word in words(" ".join(runs), ()):
-        parts.append(Query.term_query(_SCHEMA, "text", word.terms[0], "freq"))
+    parts += [Query.term_query(_SCHEMA, "text", word.terms[0], "freq") for word in words(" ".join(runs), ())]
     return Query.boolean_query([(Occur.Must, part) for part in parts]) if parts else Query.empty_query()
 
 
