@@ -82,7 +82,10 @@ class Knowledge:
             gone = self.store.sweep(found.synced.walk.leftovers)
             found.synced.walk.leftovers[:] = [path for path in found.synced.walk.leftovers if path not in gone]
         if found.synced and (found.synced.changes or found.synced.rebuilt) and not found.degraded:
-            views.refresh(self.store, found.index.state, self.config["views"])
+            try:
+                views.refresh(self.store, found.index.state, self.config["views"])
+            except OSError as error:
+                self.say(f"the topics' pages cannot be written: {error.strerror}")
 
     def sync(self, accept_deletions: bool = False) -> Data:
         """Bring the index up to date with the files."""

@@ -33,7 +33,9 @@ class Filters:
     namespace: str = ""
     include_superseded: bool = False
 
-    def __bool__(self) -> bool:
+    @property
+    def narrow(self) -> bool:
+        """Whether they ask for anything."""
         return any(getattr(self, each.name) for each in fields(self) if each.name != "include_superseded")
 
 
@@ -50,7 +52,7 @@ class Query:
     @property
     def is_empty(self) -> bool:
         """Whether nothing was asked for."""
-        return not (self.words.strip() or self.phrases or self.filters)
+        return not (self.words.strip() or self.phrases or self.filters.narrow)
 
 
 def parse(text: str, filters: Filters | None = None) -> Query:
@@ -72,7 +74,7 @@ def parse(text: str, filters: Filters | None = None) -> Query:
             phrases.append(quoted)
         else:
             words.append((prefix + ":" if prefix else "") + (value or ""))
-    return Query(text, " ".join(words), tuple(phrases), tuple(without), merged(filters or Filters(), found))
+    return Query(text, " ".join(words), tuple(phrases), tuple(without), merged(filters if filters is not None else Filters(), found))
 
 
 def merged(filters: Filters, found: dict[str, list[str]]) -> Filters:

@@ -68,4 +68,5 @@ def _best_start(line: str, marks: list[tuple[int, int]], width: int) -> int:
 
     best = max(range(len(marks)), key=lambda first: (seen(first), -first))
     start = max(0, min(marks[best][0] - width // 8, len(line) - width))
-    return line.rfind(" ", 0, start) + 1 if start and " " in line[max(0, start - 40) : start] else start
+    space = line.find(" ", start, marks[best][0])
+    return space + 1 if 0 <= space - start <= width // 12 and start else start

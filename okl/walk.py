@@ -14,6 +14,9 @@ SYSTEM_FOLDERS = ("annotations", "citations", "graph", "journal", "memories/topi
 DOCS = "store/normalized"
 _SKIPPED_NAMES = frozenset(("node_modules",))
 _CONFLICT_TWIN = re.compile(r"\.sync-conflict-|\(conflicted copy|\(\w+'s conflicted copy")
+_OURS = re.compile(
+    r"memories/topics/|annotations/[^/]+\Z|system/(?:state|tag|prompt|meta|key)/|system/(?:ignore|stop)\.md\Z|store/sources/"
+)
 _LEFTOVER = re.compile(r"\.ok-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}\.tmp\Z")
 
 
@@ -140,7 +143,7 @@ def _take(entry: os.DirEntry[str], path: str, found: Walk, rules: _Rules) -> Non
         found.conflict_twins.append(path)
         return
     if not is_note_path(path):
-        if not path.startswith(("memories/topics/", "annotations/", "system/", "store/sources/")):
+        if not _OURS.match(path):
             found.misplaced.append(path)
         return
     if path not in rules.known and not path.startswith(DOCS) and rules.ignore.matches(path, is_folder=False):
@@ -197,15 +200,21 @@ def _spec(path: Path) -> GitIgnoreSpec | None:
 
 def _rules_above(root: Path) -> Iterator[tuple[str, GitIgnoreSpec]]:
     """(the store's path below it, rules) of the repository's own excludes and the folders over the store."""
-    prefix = ""
-    for folder in (root, *root.parents):
-        if prefix and (spec := _spec(folder / ".gitignore")):
+    for prefix, path in _files_above(root):
+        if spec := _spec(path):
             yield prefix, spec
+
+
+def _files_above(root: Path) -> list[tuple[str, Path]]:
+    """(the store's path below it, ignore file) up to the repository's root; none outside a repository."""
+    prefix, found = "", []
+    for folder in (root, *root.parents):
+        if prefix:
+            found.append((prefix, folder / ".gitignore"))
         if (folder / ".git").exists():
-            if spec := _spec(folder / ".git" / "info" / "exclude"):
-                yield prefix, spec
-            return
+            return [*found, (prefix, folder / ".git" / "info" / "exclude")]
         prefix = f"{folder.name}/{prefix}"
+    return []
 
 
 def _verdict(spec: GitIgnoreSpec, name: str) -> bool | None:
@@ -218,9 +227,15 @@ def _upwards(path: str) -> Iterator[str]:
         yield path
 
 
-def ignore_fingerprint(root: Path, globs: Iterable[str], folders: Iterable[str]) -> str:
-    """What changes when an ignore rule may have changed: each ignore file's path, size and time."""
-    files = [root / folder / ".gitignore" for folder in sorted({"", *folders})]
+def ignore_fingerprint(root: Path, globs: Iterable[str], paths: Iterable[str]) -> str:
+    """What changes when an ignore rule may have changed for one of `paths`: each rule file's path, size and time."""
+    folders = {""}
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    files = [root / folder / ".gitignore" for folder in sorted(folders)] + [path for _, path in _files_above(root)]
     rows = [f"{path}:{stat.st_size}:{stat.st_mtime_ns}" for path in files if (stat := _stat(path))]
     return "\n".join([*rows, *globs])
 

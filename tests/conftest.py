@@ -119,7 +119,7 @@ def run_ok(*arguments: str, stdin: str | bytes = "", cwd: Path, home: Path, **va
         [sys.executable, "-m", "okl", *arguments],
         input=stdin.encode() if isinstance(stdin, str) else stdin,
         cwd=cwd,
-        env={"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(ROOT), **variables},
+        env={"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(ROOT), "OK_ACTOR": "human:tester", **variables},
         capture_output=True,
         timeout=120,
         check=False,

@@ -98,7 +98,7 @@ def query_text(words: list[str] | None) -> str:
     """The words of a query as one text; UsageError for what looks like a misspelt option."""
     for word in words or ():
         if word.startswith("--") and len(word) > 2:
-            refuse(f"There is no option {word}. Try `ok search --help`.")
+            refuse(f"There is no option {word}.")
     return " ".join(read_stdin() if word == "-" else word for word in words or ())
 
 
@@ -284,18 +284,19 @@ def show_written(written: dict[str, Any], json: bool) -> None:
 
 def tag(
     id: Annotated[str, typer.Argument(metavar="ID")],
-    changes: Annotated[list[str], typer.Argument(metavar="[k=v|tag|-tag]…")],
+    changes: Annotated[list[str] | None, typer.Argument(metavar="[k=v|tag|-tag]…", show_default=False)] = None,
     remove: Annotated[list[str] | None, typer.Option("--remove", help="Take a tag or property away.")] = None,
     if_match: IfMatch = None,
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
     """Set properties (k=v, k= deletes) and tags (name, -name) of a note."""
-    for change in changes:
+    given = changes or []
+    for change in given:
         if change.startswith("--"):
-            refuse(f"There is no option {change}. Try `ok tag --help`.")
-    removals = [change[1:] for change in changes if change.startswith("-")] + split(remove)
-    kept = [change for change in changes if not change.startswith("-")]
+            refuse(f"There is no option {change}.")
+    removals = [change[1:] for change in given if change.startswith("-")] + split(remove)
+    kept = [change for change in given if not change.startswith("-")]
     written = session.client().call("tag", id=id, changes=kept, removals=removals, if_match=if_match, dry_run=dry_run)
     show_written(written, json)
 

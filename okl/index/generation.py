@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from okl.errors import Busy, OklError, Unavailable
+from okl.errors import Busy, Unavailable
 from okl.index.record import Settings
 from okl.index.state import SCHEMA, State, StateBroken
 from okl.index.text import ENGINE, Text, TextBroken
@@ -121,8 +121,11 @@ class Generations:
             raise Broken("the index was being opened when a process died")
         marker = self._mark(generation)
         try:
-            state = State(generation / "state.sqlite", wait=self._wait)
-            return Index(state, Text(generation / "text"), generation, marker)
+            index = Index(State(generation / "state.sqlite", wait=self._wait), Text(generation / "text"), generation, marker)
+            if not index.state.pending() and index.state.chunk_count() != index.text.size:
+                index.close()
+                raise TextBroken("tables and words do not belong together")
+            return index
         except (StateBroken, TextBroken) as error:
             self.quarantine(generation)
             raise Broken(str(error)) from error
@@ -199,7 +202,7 @@ class Generations:
         folder = self.folder / f"{max(numbers, default=0) + 1:04d}"
         try:
             folder.mkdir()
-            return Index(State(folder / "state.sqlite", fresh=True), Text(folder / "text"), folder)
+            return Index(State(folder / "state.sqlite", fresh=True), Text(folder / "text", fresh=True), folder)
         except OSError as error:
             raise Unavailable(f"The index folder cannot be written: {error.strerror}.") from error
 
@@ -211,14 +214,18 @@ class Generations:
         index.state.close()
         before = self.current()
         manifest = {"versions": versions(self.settings), **facts}
-        (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, sort_keys=True), encoding="utf-8")
-        for path in [*folder.rglob("*"), folder]:
-            _sync(path)
-        temporary = self.folder / f"CURRENT.{os.getpid()}"
-        temporary.write_text(folder.name + "\n", encoding="utf-8")
-        _sync(temporary)
-        os.replace(temporary, self.folder / "CURRENT")
-        _sync(self.folder)
+        try:
+            (folder / "manifest.json").write_text(json.dumps(manifest, indent=1, sort_keys=True), encoding="utf-8")
+            for path in [*folder.rglob("*"), folder]:
+                _sync(path)
+            temporary = self.folder / f"CURRENT.{os.getpid()}"
+            temporary.write_text(folder.name + "\n", encoding="utf-8")
+            _sync(temporary)
+            os.replace(temporary, self.folder / "CURRENT")
+            _sync(self.folder)
+        except OSError as error:
+            self.discard(index)
+            raise Unavailable(f"The index cannot be written: {error.strerror}.") from error
         self._sweep({folder, before})
 
     def discard(self, index: Index) -> None:
@@ -234,14 +241,8 @@ class Generations:
 
 
 def _sync(path: Path) -> None:
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except OSError as error:
-        raise Unavailable(f"{path} cannot be written: {error.strerror}.") from error
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-__all__ = ["Broken", "Generations", "Index", "OklError", "in_memory", "location", "versions"]

@@ -173,6 +173,10 @@ class State:
         """Files that an interrupted batch may have left half done."""
         return {row[0] for row in self.rows("SELECT path FROM pending")}
 
+    def chunk_count(self) -> int:
+        """How many chunks there are."""
+        return int(self.rows("SELECT count(*) FROM chunks")[0][0])
+
     def next_number(self) -> int:
         """The first chunk number that is free."""
         return int(self.rows("SELECT coalesce(max(number), 0) + 1 FROM chunks")[0][0])

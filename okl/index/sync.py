@@ -106,7 +106,7 @@ def sync(root: Path, index: Index, options: Options) -> Synced | None:
     state = index.state
     scanned_ns = time.time_ns()
     indexed = state.indexed()
-    fingerprint = ignore_fingerprint(root, options.globs + options.include, _folders(indexed))
+    fingerprint = ignore_fingerprint(root, options.globs + options.include, indexed)
     known = indexed if state.get("ignore") == fingerprint else {}
     walked = walk(root, options.globs, options.include, known)
     moved = suspects(walked.stamps, indexed)
@@ -121,7 +121,7 @@ def sync(root: Path, index: Index, options: Options) -> Synced | None:
     if changes or pending:
         _apply(index, changes, list(reads(root, changes.written, options.settings)), pending)
     _refresh(index, changes.touched, walked, indexed, scanned_ns)
-    fresh = fingerprint if not changes else ignore_fingerprint(root, options.globs + options.include, _folders(walked.stamps))
+    fresh = fingerprint if not changes else ignore_fingerprint(root, options.globs + options.include, walked.stamps)
     if state.get("ignore") != fresh:
         with state.writing():
             state.remember("ignore", fresh)
@@ -136,10 +136,6 @@ def _sha256(root: Path, path: str) -> str | None:
         return None
     except OSError:
         return ""
-
-
-def _folders(paths: Iterable[str]) -> set[str]:
-    return {path.rpartition("/")[0] for path in paths}
 
 
 def _guard(changes: Changes, indexed: Mapping[str, Indexed], options: Options) -> None:
@@ -228,7 +224,7 @@ def fill(root: Path, index: Index, options: Options) -> Synced:
     with state.writing():
         settle_ids(state)
         settle_links(state)
-        state.remember("ignore", ignore_fingerprint(root, options.globs + options.include, _folders(walked.stamps)))
+        state.remember("ignore", ignore_fingerprint(root, options.globs + options.include, walked.stamps))
     return Synced(Changes(added=tuple(paths)), len(paths), True, walked)
 
 

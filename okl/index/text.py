@@ -149,13 +149,17 @@ def telling(found: Sequence[Word]) -> list[Word]:
 class Text:
     """An open full-text index; `path` None keeps it in memory."""
 
-    def __init__(self, path: Path | None) -> None:
-        if path is not None:
-            path.mkdir(parents=True, exist_ok=True)
+    def __init__(self, path: Path | None, fresh: bool = False) -> None:
+        """Open what is at `path`, or with `fresh` make it; TextBroken if it is not there or cannot be read."""
         with _guarded():
-            # an index that is there is opened, so that a store on a read-only disk can be read
-            there = path is not None and tantivy.Index.exists(str(path))
-            self._index = tantivy.Index.open(str(path)) if there else tantivy.Index(_SCHEMA, path=str(path) if path else None)
+            if path is None or fresh:
+                if path is not None:
+                    path.mkdir(parents=True, exist_ok=True)
+                self._index = tantivy.Index(_SCHEMA, path=str(path) if path else None)
+            elif tantivy.Index.exists(str(path)):
+                self._index = tantivy.Index.open(str(path))
+            else:
+                raise TextBroken("the full-text index is missing")
             self._searcher = self._index.searcher()
 
     @contextmanager
@@ -311,7 +315,7 @@ def _guarded() -> Iterator[None]:
     """Turn what Tantivy raises into our own: a full disk, a second writer, or broken files."""
     try:
         yield
-    except OklError:
+    except (OklError, TextBroken):
         raise
     except OSError as error:
         raise _failure(error) from error
