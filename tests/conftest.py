@@ -125,3 +125,8 @@ def run_ok(*arguments: str, stdin: str | bytes = "", cwd: Path, home: Path, **va
         check=False,
     )
     return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--update` writes what the pages' sessions print now."""
+    parser.addoption("--update", action="store_true", default=False, help="rewrite the sessions in README and docs")

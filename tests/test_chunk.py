@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -108,7 +110,7 @@ def test_long_text_is_cut_at_sentences_with_an_overlap() -> None:
     found = chunks(loads("a.md", body), 32, 8)
     assert len(found) > 5
     assert {body[one.end - 1] for one in found} == {"."}
-    shared = [body[later.start : earlier.end] for earlier, later in zip(found, found[1:], strict=False)]
+    shared = [body[later.start : earlier.end] for earlier, later in pairwise(found)]
     assert {len(chunk._TOKEN.findall(text)) for text in shared} == {8}
 
 

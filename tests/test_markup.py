@@ -11,8 +11,9 @@ from okl.markup import Block, Heading, Link, is_tag, line_starts, name_key, plai
 LIGHT = settings(max_examples=100, deadline=None)
 MARKS = st.lists(
     st.sampled_from(
-        ["[[", "]]", "[[a]]", "![[b#c|d]]", "[x](y.md)", "(", ")", "[", "]", "[x]: y", "`", "``", "```\n", "~~~\n", "#t", "# ", "\n", "\n\n", "\r\n",
-         "    ", "\t", "- ", "> ", "1. ", "%%", "<!--", "-->", "<p>", "k:: v", "^id", "|", "\\", "é", "\u2028", "\x00", "鯨", "=", "---\n", " ", "word"]
+        ["[[", "]]", "[[a]]", "![[b#c|d]]", "[x](y.md)", "(", ")", "[", "]", "[x]: y", "`", "``", "```\n", "~~~\n", "#t", "# ", "\n",
+         "\n\n", "\r\n", "    ", "\t", "- ", "> ", "1. ", "%%", "<!--", "-->", "<p>", "k:: v", "^id", "|", "\\", "é", "\u2028", "\x00",
+         "鯨", "=", "---\n", " ", "word"]
     ),
     max_size=40,
 ).map("".join)  # fmt: skip
@@ -157,7 +158,10 @@ def test_what_may_be_a_tag() -> None:
 
 def test_headings_and_blocks() -> None:
     """Blocks are the top-level pieces in order, without the blank lines behind them; headings come with level, words and line."""
-    body = "# One [[a|b]]\n\nText\nmore\n\n- x\n\n- y\n  # in a list\n\n\n```\n# code\n```\n\nTwo\n===\n\n> quote\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n***\n<p>\nx\n</p>\n\n    code\n\n"
+    body = (
+        "# One [[a|b]]\n\nText\nmore\n\n- x\n\n- y\n  # in a list\n\n\n```\n# code\n```\n\nTwo\n===\n\n"
+        "> quote\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n***\n<p>\nx\n</p>\n\n    code\n\n"
+    )
     found = scan(body)
     assert found.headings == [Heading(1, "One b", 0), Heading(1, "in a list", 8), Heading(1, "Two", 15)]
     assert found.blocks == [

@@ -61,7 +61,8 @@ def test_the_blob_is_gits(tmp_path: Path) -> None:
 
 def test_a_passage_of_a_source() -> None:
     """A passage of a source names where it came from and its page."""
-    text = "---\ntitle: Paper\nsource:\n  url: file:///p.pdf\n  sha256: abc\nauthors: [Ada]\ndate: 2026-01-01\npages:\n  - [1, 0]\n  - [2, 10]\n---\nPage one.\nPage two.\n"
+    head = "title: Paper\nsource: {url: 'file:///p.pdf', sha256: abc}\nauthors: [Ada]\ndate: 2026-01-01\npages: [[1, 0], [2, 10]]\n"
+    text = f"---\n{head}---\nPage one.\nPage two.\n"
     found = of_text(10, 19, text, "store/normalized/p.pdf.ok.md")
     assert (found.type, found.page, found.quote, found.trust) == ("doc", 2, "Page two.", "external")
     assert found.source == {"url": "file:///p.pdf", "page": 2, "title": "Paper", "authors": ["Ada"], "date": "2026-01-01", "sha256": "abc"}

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from okl.walk import Stamp, Walk, ignore_fingerprint, is_note_path, leftover_owner, walk
 
@@ -76,13 +80,9 @@ def test_folders_that_are_no_notes_places(tmp_path: Path) -> None:
 
 def test_a_hidden_folder_can_be_included(tmp_path: Path) -> None:
     """The include setting names hidden folders whose notes count, with all that lies below them."""
-    put(tmp_path, "a.md", ".github/x.md", ".github/deep/y.md", ".other/x.md", "in/.claude/skills/z.md", "in/.claude/other/z.md")
-    assert paths(walk(tmp_path, include=[".github/", "in/.claude/skills"])) == [
-        ".github/deep/y.md",
-        ".github/x.md",
-        "a.md",
-        "in/.claude/skills/z.md",
-    ]
+    put(tmp_path, "a.md", ".github/x.md", ".github/deep/y.md", ".github/.deeper/z.md", ".other/x.md", "in/.claude/z.md", ".claude/z.md")
+    found = walk(tmp_path, include=[".github/", "in/.claude"])
+    assert paths(found) == [".github/.deeper/z.md", ".github/deep/y.md", ".github/x.md", "a.md", "in/.claude/z.md"]
 
 
 @pytest.mark.parametrize(
@@ -111,6 +111,28 @@ def test_gitignored_notes_are_left_alone(tmp_path: Path, rules: dict[str, str], 
     found = walk(tmp_path)
     assert paths(found) == left
     assert found.ignored > 0
+
+
+RULES = st.sampled_from(
+    ["*.md", "!*.md", "a.md", "!a.md", "/a.md", "one/", "/one", "one/a.md", "!one/a.md", "two", "**/two/*", "!one/two/b.md", "*", "*/", "/*",
+     "[ab].md", "?.md", "b.md ", "\\!a.md", "\\#b.md", "# a.md", "", "two/../a.md", "**/a.md", "one/*/b.md"]
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(st.sampled_from(("", "one/", "one/two/")), st.lists(RULES, max_size=4)))
+def test_ignore_rules_are_read_as_git_reads_them(rules: dict[str, list[str]]) -> None:
+    """The notes of a repository are the Markdown files that git does not ignore, whatever the rules."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        put(root, *(f"{place}{name}.md" for place in ("", "one/", "one/two/") for name in ("a", "b", "!a", "#b")))
+        subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+        for place, lines in rules.items():
+            put(root, f"{place}.gitignore", text="\n".join(lines))
+        asked = subprocess.run(
+            ["git", "ls-files", "-zo", "--exclude-standard", "*.md"], cwd=root, capture_output=True, text=True, check=True
+        )
+        assert paths(walk(root)) == sorted(asked.stdout.split("\0")[:-1])
 
 
 def test_rules_above_the_store_count(tmp_path: Path) -> None:
@@ -237,12 +259,15 @@ def test_what_is_a_notes_place() -> None:
 
 def test_a_changed_rule_shows(tmp_path: Path) -> None:
     """The fingerprint of the rules changes with any ignore file and the setting, and with nothing else."""
-    put(tmp_path, "a.md", "sub/b.md")
-    prints = [ignore_fingerprint(tmp_path, [], ["sub"])]
+    notes = ["a.md", "sub/deep/b.md"]
+    put(tmp_path, *notes)
+    prints = [ignore_fingerprint(tmp_path, [], notes)]
     put(tmp_path, "sub/.gitignore", text="x\n")
-    prints += [ignore_fingerprint(tmp_path, [], ["sub"]), ignore_fingerprint(tmp_path, ["y"], ["sub"])]
+    prints += [ignore_fingerprint(tmp_path, [], notes), ignore_fingerprint(tmp_path, ["y"], notes)]
     put(tmp_path, "sub/.gitignore", text="xyz\n")
-    prints.append(ignore_fingerprint(tmp_path, [], ["sub"]))
-    put(tmp_path, "c.md")
-    assert ignore_fingerprint(tmp_path, [], ["sub"]) == prints[-1]
-    assert len(set(prints)) == 4
+    prints.append(ignore_fingerprint(tmp_path, [], notes))
+    put(tmp_path, ".git/info/exclude", text="z\n")
+    prints.append(ignore_fingerprint(tmp_path, [], notes))
+    put(tmp_path, "a.md", text="other\n")
+    assert ignore_fingerprint(tmp_path, [], [*notes, "sub/c.md"]) == prints[-1]
+    assert len(set(prints)) == 5
