@@ -87,3 +87,5 @@ def main() -> None:
             process.send(target, f"it needs over {limits.megabytes} MB of memory")
         except RecursionError:
             process.send(target, "it is nested too deeply")
+        except Exception as error:  # noqa: BLE001 - whatever a document does to its reader is told as the reason
+            process.send(target, f"its reader failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
