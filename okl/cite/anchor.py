@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from dataclasses import dataclass
 
 from rapidfuzz import fuzz
+from rapidfuzz.distance import Indel
 
 CONTEXT = 32
 SAME = 0.78
 MAYBE = 0.6
 CLEAR = 0.06
+VOTERS = 16
+MANY = 200
 _WORD = re.compile(r"\w+")
 
 
@@ -51,9 +53,10 @@ def find(anchor: Anchor, text: str) -> Found:
     return _fuzzy(anchor, text)
 
 
-def _occurrences(quote: str, text: str) -> list[tuple[int, int]]:
-    spans, at = [], text.find(quote)
-    while at >= 0:
+def _occurrences(quote: str, text: str, most: int = 10_000) -> list[tuple[int, int]]:
+    spans: list[tuple[int, int]] = []
+    at = text.find(quote)
+    while at >= 0 and len(spans) < most:
         spans.append((at, at + len(quote)))
         at = text.find(quote, at + 1)
     return spans
@@ -61,6 +64,9 @@ def _occurrences(quote: str, text: str) -> list[tuple[int, int]]:
 
 def _folded_occurrences(quote: str, text: str) -> list[tuple[int, int]]:
     """Occurrences when white space, ligatures and full-width forms do not count."""
+    if unicodedata.is_normalized("NFKC", quote) and unicodedata.is_normalized("NFKC", text):
+        pattern = r"\s+".join(re.escape(word) for word in quote.split())
+        return [match.span() for match in re.finditer(pattern, text)] if pattern else []
     folded, origins = fold(text)
     wanted = fold(quote)[0].strip()
     if not wanted:
@@ -127,26 +133,21 @@ def _fuzzy(anchor: Anchor, text: str) -> Found:
 
 
 def _places(anchor: Anchor, text: str) -> list[tuple[int, int]]:
-    """Windows of `text` worth a close look: where the quote's words stand as they stood to each other."""
-    quote_words = [(m[0].casefold(), m.start()) for m in _WORD.finditer(anchor.quote)]
+    """Windows of `text` worth a close look: where the quote's longest words stand as they stood to each other."""
     size = len(anchor.quote)
-    if len(quote_words) < 3 or len(text) <= 4 * size:
+    longest = sorted({m[0]: m.start() for m in _WORD.finditer(anchor.quote)}.items(), key=lambda item: -len(item[0]))[:VOTERS]
+    if len(longest) < 3 or len(text) <= 4 * size:
         return [(max(0, at - size), min(len(text), at + 2 * size)) for at in range(0, max(1, len(text)), size)][:400]
-    wanted = {word for word, _ in quote_words}
-    places: dict[str, list[int]] = {}
-    for match in _WORD.finditer(text):
-        word = match[0].casefold()
-        if word in wanted:
-            places.setdefault(word, []).append(match.start())
     bucket = max(24, size // 4)
-    votes: Counter[int] = Counter()
-    for word, at in quote_words:
-        found = places.get(word, ())
-        for place in found if len(found) <= 200 else ():
-            votes[(place - at) // bucket] += 1.0 / len(found)  # type: ignore[assignment]
-    starts = [number * bucket for number, _ in votes.most_common(8)]
+    votes: dict[int, float] = {}
+    for word, at in longest:
+        found = _occurrences(word, text, MANY + 1)
+        for place, _ in found if len(found) <= MANY else ():
+            number = (place - at) // bucket
+            votes[number] = votes.get(number, 0.0) + 1.0 / len(found)
     slack = bucket + size // 2
-    return [(max(0, start - slack), min(len(text), start + size + slack + bucket)) for start in starts]
+    starts = sorted(votes, key=lambda number: (-votes[number], number))[:8]
+    return [(max(0, n * bucket - slack), min(len(text), n * bucket + size + slack + bucket)) for n in starts]
 
 
 def _aligned(quote: str, text: str, place: tuple[int, int]) -> tuple[float, tuple[int, int]]:
@@ -155,8 +156,16 @@ def _aligned(quote: str, text: str, place: tuple[int, int]) -> tuple[float, tupl
     found = fuzz.partial_ratio_alignment(quote, window)
     if found is None:
         return 0.0, (place[0], place[0])
-    span = _whole_words(text, place[0] + found.dest_start, place[0] + found.dest_end)
-    return fuzz.ratio(quote, text[span[0] : span[1]]) / 100, span
+    rough = (place[0] + found.dest_start, place[0] + found.dest_end)
+    spans = {_whole_words(text, *rough), _whole_words(text, *_fitted(quote, text, rough))}
+    return max((fuzz.ratio(quote, text[start:end]) / 100, (start, end)) for start, end in spans)
+
+
+def _fitted(quote: str, text: str, rough: tuple[int, int]) -> tuple[int, int]:
+    """`rough` (as long as the quote) stretched or shrunk to where the quote's first and last letters went."""
+    start, end = max(0, rough[0] - CONTEXT), min(len(text), rough[1] + CONTEXT)
+    blocks = [b for b in Indel.editops(quote, text[start:end]).as_matching_blocks() if b.size >= 3]
+    return (start + blocks[0].b, start + blocks[-1].b + blocks[-1].size) if blocks else rough
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
