@@ -176,6 +176,15 @@ def test_changed(old: str, new: str) -> None:
     assert 0.78 <= found.similarity < 1
 
 
+def test_a_quote_with_new_words_is_found_whole() -> None:
+    """A passage into which words were put is found from its first word to its last."""
+    quote = "The clockwork that turns the lens wants winding every fifty minutes."
+    there = quote.replace("wants winding", "wants careful winding")
+    text = f"Before it stood other words. {there} And others came behind it."
+    found = find(Anchor(quote, "", "", 0), text)
+    assert (found.verdict, found.span and text[slice(*found.span)]) == ("changed", there)
+
+
 def test_changed_far_away_in_a_long_text() -> None:
     """An edited passage is found in a long text far from where it stood."""
     filler = " ".join(f"filler{number}" for number in range(20_000))
