@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from okl import properties
+from okl import properties, property_lines
 from okl.errors import ConfigError, NotFound
 
 Value = Any  # bool | int | float | str | list[str]
@@ -232,5 +232,5 @@ def edited(text: str, name: str, value: str) -> str:
     if problems:
         raise ConfigError(f"{CONFIG_PATH} line {problems[0].line}: {problems[0].text}.")
     if rest and isinstance(found.get(section), dict):
-        return properties.set_value(text, section, {**found[section], rest: parsed})
-    return properties.set_value(text, name, parsed)
+        return property_lines.set_value(text, section, {**found[section], rest: parsed})
+    return property_lines.set_value(text, name, parsed)

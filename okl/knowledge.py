@@ -146,8 +146,8 @@ class Knowledge:
             raise UsageError(f"“{surface}” is no surface; it is one of {', '.join(SURFACES)}.")
         named = tuple(kinds) or (SURFACES[surface] if surface != "all" else ())
         filters = Filters(
-            tuple(tags), tuple(topics), tuple(keys), tuple(paths), named, (), (), since, until,
-            namespace or self.config["namespace"], include_superseded,
+            tuple(tags), tuple(topics), tuple(keys), tuple(paths), named, since=since, until=until,
+            namespace=namespace or self.config["namespace"], include_superseded=include_superseded,
         )  # fmt: skip
         asked = {"search.limit": limit, "search.per_document": per_document, "search.half_life": half_life, "search.min_score": min_score}
         chosen = {
@@ -178,8 +178,8 @@ class Knowledge:
         """Notes, memories and sources, filtered; `where` is a path, a prefix or a glob."""
         paths = (where,) if where else ()
         filters = Filters(
-            tuple(tags), tuple(topics), tuple(keys), paths, tuple(kinds), (), (), since, until,
-            namespace or self.config["namespace"], include_superseded,
+            tuple(tags), tuple(topics), tuple(keys), paths, tuple(kinds), since=since, until=until,
+            namespace=namespace or self.config["namespace"], include_superseded=include_superseded,
         )  # fmt: skip
         with self._fresh() as found:
             return reading.listed(found.index, filters, sort, limit, self.clock())

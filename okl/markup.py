@@ -92,8 +92,9 @@ _DEFINITION = re.compile(r"^ {0,3}\[([^\]\n^]{1,500})\]:[ \t]*(<[^<>\n]+>|\S+)",
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _TAG = re.compile(r"(?:(?<=[\s(\[{>,;*_~\"“‘—–])|(?<![\s\S]))#([^\s\u2000-\u206f\u2e00-\u2e7f'!\"#$%&()*+,.:;<=>?@^`{|}~\[\]\\]{1,200})")
 _FIELD_LINE = re.compile(r"^[ \t>]*(?:[-*+][ \t]+(?:\[.\][ \t]+)?)?[*_]{0,3}([^\W\d_][\w /-]{0,60}?)[*_]{0,3}::[ \t]+(\S[^\n]*)", re.M)
-_FIELD_INLINE = re.compile(r"[\[(]([^\W\d_][\w /-]{0,60}?)::[ \t]+([^\[\]()\n]{1,500})[\])]")
+_FIELD_INLINE = re.compile(r"(?<!\[)[\[(]([^\W\d_][\w /-]{0,60}?)::[ \t]+((?:[^\[\]()\n]++|\[\[[^\[\]\n]{1,200}\]\]){1,50})[\])]")
 _BLOCK_ID = re.compile(r"(?:^|(?<=\s))\^([A-Za-z0-9-]{1,100})[ \t]*$", re.M)
+_FILLER = "\x00"
 _TICKS = re.compile(r"`+")
 _NOT_NEWLINE = re.compile(r"[^\n]")
 
@@ -103,16 +104,16 @@ def scan(body: str) -> Markup:
     tokens = _PARSER.parse(body.replace("\r\n", "\n").replace("\r", " ").replace("\x00", " "))
     lines = line_starts(body)
     texts = body.split("\n")
-    visible = _without(body, _code_spans(body, tokens, lines))
+    visible = _without(body, [*_code_blocks(tokens, lines, len(body)), *_inline_code(body, tokens, lines)])
     visible = _without(visible, [*_pairs(visible, "%%", "%%"), *_pairs(visible, "<!--", "-->")])
-    links, rest = _links(visible)
+    links, rest = _links(visible, body)
     return Markup(
         lines,
         _blocks(tokens, texts),
         _headings(tokens, len(lines)),
         links,
         _tags(rest),
-        _fields(rest, body) if "::" in rest else [],
+        _fields(visible, body) if "::" in visible else [],
         {m[1]: m.start() for m in _BLOCK_ID.finditer(rest)} if "^" in rest else {},
     )
 
@@ -161,15 +162,16 @@ def plain(text: str) -> str:
     return " ".join(re.sub(r"[*`]|(?<!\w)_|_(?!\w)", "", text).split())
 
 
-def _code_spans(body: str, tokens: list[Token], lines: list[int]) -> Iterator[tuple[int, int]]:
-    """Spans of the body that are code: fences, indented blocks, and `inline`."""
-    blocks = []
+def _code_blocks(tokens: list[Token], lines: list[int], length: int) -> Iterator[tuple[int, int]]:
+    """Spans of fenced and indented code."""
     for token in tokens:
         if token.type in ("fence", "code_block") and token.map:
-            start, end = token.map
-            blocks.append((lines[min(start, len(lines) - 1)], lines[end] if end < len(lines) else len(body)))
-    yield from blocks
-    yield from _inline_code(body, blocks)
+            yield _line_span(token.map, lines, length)
+
+
+def _line_span(lines_of: list[int], lines: list[int], length: int) -> tuple[int, int]:
+    start, end = lines_of
+    return lines[min(start, len(lines) - 1)], lines[end] if end < len(lines) else length
 
 
 def _pairs(text: str, opening: str, closing: str) -> Iterator[tuple[int, int]]:
@@ -183,52 +185,67 @@ def _pairs(text: str, opening: str, closing: str) -> Iterator[tuple[int, int]]:
         start = text.find(opening, end + len(closing))
 
 
-def _inline_code(body: str, blocks: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Spans between two equal runs of backticks within one paragraph."""
-    runs = [m.span() for m in _TICKS.finditer(_without(body, blocks) if blocks else body)]
+def _inline_code(body: str, tokens: list[Token], lines: list[int]) -> Iterator[tuple[int, int]]:
+    """Spans between two equal runs of backticks within one paragraph or heading."""
+    if "`" not in body:
+        return
+    for token in tokens:
+        if token.type == "inline" and token.map:
+            start, end = _line_span(token.map, lines, len(body))
+            yield from _code_in(body, [m.span() for m in _TICKS.finditer(body, start, end)])
+
+
+def _code_in(body: str, runs: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Spans of code among the runs of backticks of one paragraph; a backslash takes a run's first one out."""
     later: dict[int, list[int]] = {}
     for index in range(len(runs) - 1, -1, -1):
         later.setdefault(runs[index][1] - runs[index][0], []).append(index)
     index = 0
     while index < len(runs):
         start, end = runs[index]
-        same = later[end - start]
+        start += _is_escaped(body, start)
+        same = later.get(end - start, [])
         while same and same[-1] <= index:
             same.pop()
-        if same and "\n\n" not in body[end : runs[same[-1]][0]]:
+        if same and start < end:
             index = same[-1]
             yield start, runs[index][1]
         index += 1
 
 
+def _is_escaped(body: str, at: int) -> bool:
+    slashes = 0
+    while at - slashes > 0 and body[at - slashes - 1] == "\\":
+        slashes += 1
+    return slashes % 2 == 1
+
+
 def _without(text: str, spans: Iterator[tuple[int, int]] | list[tuple[int, int]]) -> str:
-    """`text` of the same length and lines, with blanks in place of `spans`."""
+    """`text` of the same length and lines, with a sign that is in no word in place of `spans`."""
     parts, at = [], 0
     for start, end in sorted(spans):
         if start >= at:
-            parts += [text[at:start], _NOT_NEWLINE.sub(" ", text[start:end])]
+            parts += [text[at:start], _NOT_NEWLINE.sub(_FILLER, text[start:end])]
             at = end
     return "".join([*parts, text[at:]]) if parts else text
 
 
-def _links(visible: str) -> tuple[list[Link], str]:
+def _links(visible: str, body: str) -> tuple[list[Link], str]:
     """All links to notes, and the text without them (a `#` in a link is no tag)."""
-    links, spans = [], []
+    links = []
     if "[[" in visible:
-        for found in _WIKILINK.finditer(visible):
-            spans.append(found.span())
-            if link := wikilink(found[2], "embed" if found[1] else "wiki", found.start()):
-                links.append(link)
-        visible = _without(visible, spans)
-    if "](" in visible or "]:" in visible:
-        spans = []
-        for found in [*_MARKDOWN_LINK.finditer(visible), *_DEFINITION.finditer(visible)]:
-            spans.append(found.span())
-            bang, text, target = found.groups() if found.re is _MARKDOWN_LINK else ("", *found.groups())
-            if link := _markdown_link(bang, text, target, found.start()):
-                links.append(link)
-        visible = _without(visible, spans)
-    return sorted(links, key=lambda link: link.start), visible
+        found = list(_WIKILINK.finditer(visible))
+        links += [wikilink(body[m.start(2) : m.end(2)], "embed" if m[1] else "wiki", m.start()) for m in found]
+        visible = _without(visible, [m.span() for m in found])
+    if "](" in visible:
+        found = list(_MARKDOWN_LINK.finditer(visible))
+        links += [_markdown_link("embed" if m[1] else "markdown", body[m.start(2) : m.end(2)], m[3], m.start()) for m in found]
+        visible = _without(visible, [m.span() for m in found])
+    if "]:" in visible:
+        found = list(_DEFINITION.finditer(visible))
+        links += [_markdown_link("markdown", body[m.start(1) : m.end(1)], m[2], m.start(1) - 1) for m in found]
+        visible = _without(visible, [m.span() for m in found])
+    return sorted((link for link in links if link), key=lambda link: link.start), visible
 
 
 def wikilink(inner: str, kind: str, start: int) -> Link | None:
@@ -238,13 +255,13 @@ def wikilink(inner: str, kind: str, start: int) -> Link | None:
     return Link(target.strip(), fragment.strip(), text.strip(), kind, start) if target.strip() else None
 
 
-def _markdown_link(bang: str, text: str, target: str, start: int) -> Link | None:
+def _markdown_link(kind: str, text: str, target: str, start: int) -> Link | None:
     target = target.strip("<>")
     if _SCHEME.match(target) or target.startswith(("#", "//")):
         return None
     path, _, fragment = target.partition("#")
     path = unquote(path, errors="replace").strip()
-    return Link(path, unquote(fragment), text, "embed" if bang else "markdown", start) if path else None
+    return Link(path, unquote(fragment), text, kind, start) if path else None
 
 
 def _tags(rest: str) -> list[str]:
@@ -259,12 +276,8 @@ def is_tag(text: str) -> bool:
     return bool(text) and any(not c.isdigit() and c not in "/-_" for c in text)
 
 
-def _fields(rest: str, body: str) -> list[tuple[str, str]]:
-    """Dataview's `key:: value`, values as written (links in them included)."""
-    found = []
-    for match in [*_FIELD_LINE.finditer(rest), *_FIELD_INLINE.finditer(rest)]:
-        value = body[match.start(2) : match.end(2)].strip()
-        if match.re is _FIELD_LINE:
-            value = body[match.start(2) :].split("\n", 1)[0].strip()
-        found.append((match.start(), match[1].strip(), value))
+def _fields(visible: str, body: str) -> list[tuple[str, str]]:
+    """Dataview's `key:: value`, values as written (links and code in them included)."""
+    found = [(m.start(), m[1].strip(), body[m.start(2) : m.end(2)].strip()) for m in _FIELD_LINE.finditer(visible)]
+    found += [(m.start(), m[1].strip(), body[m.start(2) : m.end(2)].strip()) for m in _FIELD_INLINE.finditer(visible)]
     return [(key, value) for _, key, value in sorted(found) if value]

@@ -99,7 +99,11 @@ class Note:
         value = self.values.get("tags", self.values.get("tag"))
         words = texts(value) if isinstance(value, list) else re.split(r"[,\s]+", value if isinstance(value, str) else "")
         found = [word.strip().lstrip("#").strip("/") for word in words] + self.markup.tags
-        return list({name_key(tag): tag for tag in reversed(found) if is_tag(tag)}.values())[::-1]
+        first: dict[str, str] = {}
+        for tag in found:
+            if is_tag(tag):
+                first.setdefault(name_key(tag), tag)
+        return list(first.values())
 
     @property
     def topics(self) -> list[str]:
@@ -305,7 +309,7 @@ def utc(value: Value) -> str:
         return ""
     moment = moment.replace(tzinfo=moment.tzinfo or UTC)
     try:
-        return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return moment.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
     except OverflowError:
         return ""
 

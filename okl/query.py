@@ -14,7 +14,7 @@ from okl.note import utc
 KINDS = ("note", "memory", "doc")
 SURFACES = {"all": KINDS, "mem": ("memory",), "store": ("doc",), "note": ("note",)}
 _PART = re.compile(r'(?<!\S)(-?)(?:(tag|topic|key|path|kind):)?(?:"([^"]*)"(?!\S)|(\S+))')
-_DURATION = re.compile(r"(?i)p?(?:(\d+)y)?(?:(\d+)m)?(?:(\d+)w)?(?:(\d+)d)?(?:t(?:(\d+)h)?(?:\d+m)?)?\Z")
+_DURATION = re.compile(r"(?i)p?(?:(\d{1,6})y)?(?:(\d{1,6})m)?(?:(\d{1,6})w)?(?:(\d{1,6})d)?(?:t?(\d{1,6})h)?(?:t?(\d{1,6})m)?\Z")
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,10 @@ class Filters:
     paths: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     not_tags: tuple[str, ...] = ()
+    not_topics: tuple[str, ...] = ()
+    not_keys: tuple[str, ...] = ()
     not_paths: tuple[str, ...] = ()
+    not_kinds: tuple[str, ...] = ()
     since: str = ""
     until: str = ""
     namespace: str = ""
@@ -94,9 +97,12 @@ def moment(text: str, now: datetime) -> str:
     match = _DURATION.match(stripped)
     if not match or not any(match.groups()):
         raise UsageError(f"“{text}” is no date (2026-01-31) and no duration (P7D, 2w).")
-    years, months, weeks, days, hours = (int(part or 0) for part in match.groups())
-    span = timedelta(days=years * 365 + months * 30 + weeks * 7 + days, hours=hours)
-    return (now.astimezone(UTC) - span).strftime("%Y-%m-%dT%H:%M:%SZ")
+    years, months, weeks, days, hours, minutes = (int(part or 0) for part in match.groups())
+    try:
+        then = now.astimezone(UTC) - timedelta(days=years * 365 + months * 30 + weeks * 7 + days, hours=hours, minutes=minutes)
+    except OverflowError:
+        raise UsageError(f"“{text}” is longer than there have been dates.") from None
+    return utc(then.replace(microsecond=0).isoformat())
 
 
 def path_matches(path: str, wanted: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -45,8 +45,8 @@ class Selection:
         self._state = index.state
         self._filters = filters
         self._now = now
-        self._wanted = list(_tag_sets(self._state, filters))
-        self._barred = _twins(self._state).union(*(_tagged(self._state, tag) for tag in filters.not_tags))
+        self._wanted = list(_tag_sets(self._state, filters.tags, filters.topics, filters.keys))
+        self._barred = _twins(self._state).union(*_tag_sets(self._state, filters.not_tags, filters.not_topics, filters.not_keys))
         if not filters.include_superseded:
             self._barred |= superseded(self._state)
 
@@ -62,6 +62,7 @@ class Selection:
             and all(row.path in wanted for wanted in self._wanted)
             and (filters.include_superseded or not row.expires or row.expires > utc_text(self._now))
             and (not filters.kinds or row.kind in filters.kinds)
+            and row.kind not in filters.not_kinds
             and all(any_path_matches(row.path, (wanted,)) for wanted in filters.paths)
             and not any_path_matches(row.path, filters.not_paths)
             and (not filters.since or row.changed >= moment(filters.since, self._now))
@@ -114,13 +115,11 @@ def superseded(state: State) -> set[str]:
     return {row[0] for row in state.rows(query)}
 
 
-def _tag_sets(state: State, filters: Filters) -> Iterable[set[str]]:
-    for tag in filters.tags:
-        yield _tagged(state, tag)
-    for topic in filters.topics:
-        yield _valued(state, "topic", topic)
-    for key in filters.keys:
-        yield _valued(state, "key", key)
+def _tag_sets(state: State, tags: Iterable[str], topics: Iterable[str], keys: Iterable[str]) -> Iterator[set[str]]:
+    """The paths of the notes with each tag, each topic, each key."""
+    yield from (_tagged(state, tag) for tag in tags)
+    yield from (_valued(state, "topic", topic) for topic in topics)
+    yield from (_valued(state, "key", key) for key in keys)
 
 
 def _tagged(state: State, tag: str) -> set[str]:

@@ -48,7 +48,7 @@ class Store:
     def path(self, path: str) -> Path:
         """Where `path` lies on disk; UsageError if it would leave the store, also through a symlink."""
         pure = PurePosixPath(path)
-        if not path or pure.is_absolute() or ".." in pure.parts or "\x00" in path:
+        if not path or pure.is_absolute() or ".." in pure.parts or "\x00" in path or not _is_text(path):
             raise UsageError(f"“{path}” is no path inside the store.")
         full = self.root / pure
         folder = os.path.realpath(full.parent)
@@ -64,13 +64,15 @@ class Store:
     def read(self, path: str) -> bytes:
         """The bytes of the file; NotFound if there is none."""
         full = self.path(path)
-        if full.is_symlink() and not self._inside(full):
-            raise UsageError(f"“{path}” is a symlink that leads out of the store.")
         try:
+            if full.is_symlink() and not self._inside(full):
+                raise UsageError(f"“{path}” is a symlink that leads out of the store.")
             return full.read_bytes()
         except FileNotFoundError:
             raise NotFound(f"There is no file {path}.") from None
         except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                raise NotFound(f"There is no file {path[:60]}….") from None
             raise Unavailable(f"{path} cannot be read: {error.strerror}.") from error
 
     def _inside(self, full: Path) -> bool:
@@ -95,9 +97,9 @@ class Store:
         must be new; with it, its sha256 must still be that one (NoteChanged); `force` asks neither.
         """
         full = self.path(path)
-        if full.is_symlink() or full.is_dir():
-            raise UsageError(f"{path} is a {'folder' if full.is_dir() else 'symlink'}; okl writes plain files only.")
         with _explained(path), self._locked():
+            if full.is_symlink() or full.is_dir():
+                raise UsageError(f"{path} is a {'folder' if full.is_dir() else 'symlink'}; okl writes plain files only.")
             full.parent.mkdir(parents=True, exist_ok=True)
             self._write(full, path, data, if_match, force)
         return hashlib.sha256(data).hexdigest()
@@ -211,6 +213,14 @@ class _Rehearsal(Store):
         if if_match is not None:
             self._guard(self.path(path), path, if_match)
         return ".trash/" + path
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def temporary_name() -> str:

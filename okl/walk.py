@@ -8,12 +8,12 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
+from okl import gitignore
 
 SYSTEM_FOLDERS = ("annotations", "citations", "graph", "journal", "memories/topics", "store", "system")
 DOCS = "store/normalized"
 _SKIPPED_NAMES = frozenset(("node_modules",))
-_CONFLICT_TWIN = re.compile(r"\.sync-conflict-|\(conflicted copy|\(\w+'s conflicted copy")
+_CONFLICT_TWIN = re.compile(r"\.sync-conflict-|\((?:[^()]*['’]s )?conflicted copy")
 _OURS = re.compile(
     r"memories/topics/|annotations/[^/]+\Z|system/(?:state|tag|prompt|meta|key)/|system/(?:ignore|stop)\.md\Z|store/sources/"
 )
@@ -52,27 +52,36 @@ class Ignore:
 
     def __init__(self, root: Path, globs: Iterable[str] = ()) -> None:
         self._root = root
-        self._own = GitIgnoreSpec.from_lines(globs)
-        self._specs: dict[str, GitIgnoreSpec] = {}
-        self._above = [*_rules_above(root)]
+        self._own = gitignore.rules(globs)
+        self._files: dict[str, gitignore.Rules] = {}
+        self._above = [(prefix, found) for prefix, path in _files_above(root) if (found := _read_rules(path))]
 
     def enter(self, folder: str) -> None:
         """Read the `.gitignore` of `folder`, if there is one."""
-        spec = _spec(self._root / folder / ".gitignore")
-        if spec:
-            self._specs[folder] = spec
+        if found := _read_rules(self._root / folder / ".gitignore"):
+            self._files[folder] = found
 
     def matches(self, path: str, is_folder: bool) -> bool:
-        """Whether `path` is ignored."""
-        name = path + "/" if is_folder else path
-        if self._own.match_file(name):
+        """Whether `path` itself is ignored; its parents are asked before it."""
+        if self._own and gitignore.verdict(self._own, path, is_folder):
             return True
-        if not self._specs and not self._above:
-            return False
-        for folder in _upwards(path):
-            if (spec := self._specs.get(folder)) and (found := _verdict(spec, name[len(folder) + 1 if folder else 0 :])) is not None:
-                return found
-        return any(_verdict(spec, prefix + name) for prefix, spec in self._above)
+        for folder in _upwards(path) if self._files else ():
+            found = self._files.get(folder)
+            told = gitignore.verdict(found, path[len(folder) + 1 if folder else 0 :], is_folder) if found else None
+            if told is not None:
+                return told
+        for prefix, found in self._above:
+            told = gitignore.verdict(found, prefix + path, is_folder)
+            if told is not None:
+                return told
+        return False
+
+
+def _read_rules(path: Path) -> gitignore.Rules:
+    try:
+        return gitignore.rules(path.read_text(encoding="utf-8", errors="replace").split("\n"))
+    except OSError:
+        return ()
 
 
 def walk(root: Path, globs: Iterable[str] = (), include: Iterable[str] = (), known: Container[str] = ()) -> Walk:
@@ -118,7 +127,7 @@ def _descend(folder: str, found: Walk, rules: _Rules) -> None:
 def _is_notes_folder(path: str, name: str, found: Walk, rules: _Rules) -> bool:
     if not _printable(path, found):
         return False
-    if name in _SKIPPED_NAMES or (name.startswith(".") and not any(_within(path, i) for i in rules.include)):
+    if name in _SKIPPED_NAMES or (_is_hidden(path, rules) and not any(i.startswith(path + "/") for i in rules.include)):
         return False
     if path in ("store", DOCS) or path.startswith(DOCS + "/"):
         return True
@@ -128,8 +137,10 @@ def _is_notes_folder(path: str, name: str, found: Walk, rules: _Rules) -> bool:
     return True
 
 
-def _within(path: str, included: str) -> bool:
-    return path == included or path.startswith(included + "/") or included.startswith(path + "/")
+def _is_hidden(path: str, rules: _Rules) -> bool:
+    """Whether a folder on the way begins with a dot, and none that is included is reached."""
+    dotted = path.startswith(".") or "/." in path
+    return dotted and not any(path == name or path.startswith(name + "/") for name in rules.include)
 
 
 def _take(entry: os.DirEntry[str], path: str, found: Walk, rules: _Rules) -> None:
@@ -137,7 +148,7 @@ def _take(entry: os.DirEntry[str], path: str, found: Walk, rules: _Rules) -> Non
         if _LEFTOVER.match(entry.name):
             found.leftovers.append(path)
         return
-    if not _printable(path, found):
+    if not _printable(path, found) or _is_hidden(path, rules):
         return
     if _CONFLICT_TWIN.search(entry.name):
         found.conflict_twins.append(path)
@@ -190,21 +201,6 @@ def _printable(path: str, found: Walk) -> bool:
     return True
 
 
-def _spec(path: Path) -> GitIgnoreSpec | None:
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return None
-    return GitIgnoreSpec.from_lines(line for line in lines if line.strip() and not line.startswith("#"))
-
-
-def _rules_above(root: Path) -> Iterator[tuple[str, GitIgnoreSpec]]:
-    """(the store's path below it, rules) of the repository's own excludes and the folders over the store."""
-    for prefix, path in _files_above(root):
-        if spec := _spec(path):
-            yield prefix, spec
-
-
 def _files_above(root: Path) -> list[tuple[str, Path]]:
     """(the store's path below it, ignore file) up to the repository's root; none outside a repository."""
     prefix, found = "", []
@@ -215,10 +211,6 @@ def _files_above(root: Path) -> list[tuple[str, Path]]:
             return [*found, (prefix, folder / ".git" / "info" / "exclude")]
         prefix = f"{folder.name}/{prefix}"
     return []
-
-
-def _verdict(spec: GitIgnoreSpec, name: str) -> bool | None:
-    return spec.check_file(name).include
 
 
 def _upwards(path: str) -> Iterator[str]:

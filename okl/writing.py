@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from okl import note as notes
-from okl import properties
+from okl import properties, property_lines
 from okl.errors import Conflict, NotFound, OklError, UsageError
 from okl.ids import memory_id
 from okl.index.generation import Index
@@ -294,8 +294,8 @@ def _enrich(store: Store, path: str, id_: str, draft: Draft) -> Written:
 
 def _with_property(found: Note, name: str, value: Any, delete: bool = False) -> Note:
     if delete:
-        return _edited(found, lambda head: properties.remove(head, name))
-    return _edited(found, lambda head: properties.set_value(head, name, value, found.newline))
+        return _edited(found, lambda head: property_lines.remove(head, name))
+    return _edited(found, lambda head: property_lines.set_value(head, name, value, found.newline))
 
 
 def _with_tag(found: Note, name: str) -> Note:
@@ -309,15 +309,15 @@ def _with_tag(found: Note, name: str) -> Note:
 
 
 def _with_item(found: Note, name: str, item: str) -> Note:
-    return _edited(found, lambda head: properties.add_item(head, name, item, found.newline))
+    return _edited(found, lambda head: property_lines.add_item(head, name, item, found.newline))
 
 
 def _without(found: Note, name: str) -> Note:
     plain = name.lstrip("#")
     if plain in notes.texts(found.values.get("tags")):
-        return _edited(found, lambda head: properties.remove_item(head, "tags", plain, found.newline))
+        return _edited(found, lambda head: property_lines.remove_item(head, "tags", plain, found.newline))
     if name in found.values:
-        return _edited(found, lambda head: properties.remove(head, name))
+        return _edited(found, lambda head: property_lines.remove(head, name))
     if plain in found.tags:
         raise Conflict(f"#{plain} stands in the text of {found.path}; take it out in an editor.")
     return found

@@ -67,8 +67,9 @@ def test_found_spans_contain_the_words(before: str, quote: str, after: str, star
 @given(PIECES.map("".join))
 def test_folding_knows_where_its_characters_came_from(text: str) -> None:
     """Each character of the folded text has the place it came from, in order."""
-    folded, origins = fold(text)
+    folded, origins, ends = fold(text)
     assert (len(origins), origins) == (len(folded), sorted(origins))
+    assert all(start < end for start, end in zip(origins, ends, strict=True))
     assert "  " not in folded
     assert fold(folded)[0] == folded
     assert [

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from okl import properties
-from okl.properties import Problem, PropertiesBroken, add_item, dump, dump_scalar, read, remove, remove_item, scalar, set_value
+from okl.properties import Problem, PropertiesBroken, dump, dump_scalar, read, scalar
+from okl.property_lines import add_item, remove, remove_item, set_value
 
 LIGHT = settings(max_examples=100, deadline=None)
 KEYS = ("title", "Tags", "two words", "ünï", "a.b", "yes", "x-1")

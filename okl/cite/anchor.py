@@ -67,38 +67,37 @@ def _folded_occurrences(quote: str, text: str) -> list[tuple[int, int]]:
     if unicodedata.is_normalized("NFKC", quote) and unicodedata.is_normalized("NFKC", text):
         pattern = r"\s+".join(re.escape(word) for word in quote.split())
         return [match.span() for match in re.finditer(pattern, text)] if pattern else []
-    folded, origins = fold(text)
+    folded, starts, ends = fold(text)
     wanted = fold(quote)[0].strip()
     if not wanted:
         return []
-    return [(origins[a], origins[b - 1] + 1) for a, b in _occurrences(wanted, folded)]
+    return [(starts[a], ends[b - 1]) for a, b in _occurrences(wanted, folded)]
 
 
-def fold(text: str) -> tuple[str, list[int]]:
-    """`text` in NFKC with each run of white space as one blank, and for each character where it came from."""
+def fold(text: str) -> tuple[str, list[int], list[int]]:
+    """`text` in NFKC with each run of white space as one blank; for each character where it began and ended."""
     parts: list[str] = []
-    origins: list[int] = []
-    for at, cluster in _clusters(text):
-        for c in unicodedata.normalize("NFKC", cluster):
-            if c.isspace():
-                if parts and parts[-1] == " ":
-                    continue
-                c = " "
-            parts.append(c)
-            origins.append(at)
-    return "".join(parts), origins
+    starts: list[int] = []
+    ends: list[int] = []
+    for start, end in _clusters(text):
+        for c in unicodedata.normalize("NFKC", text[start:end]):
+            if c.isspace() and parts and parts[-1] == " ":
+                ends[-1] = end
+                continue
+            parts.append(" " if c.isspace() else c)
+            starts.append(start)
+            ends.append(end)
+    return "".join(parts), starts, ends
 
 
-def _clusters(text: str) -> list[tuple[int, str]]:
-    """Characters with the combining marks that follow them, so that NFC and NFD fold alike."""
-    if text.isascii():
-        return list(enumerate(text))
-    found: list[tuple[int, str]] = []
+def _clusters(text: str) -> list[tuple[int, int]]:
+    """Spans of characters with what composes with them, so that NFC and NFD fold alike."""
+    found: list[tuple[int, int]] = []
     for at, c in enumerate(text):
-        if found and unicodedata.combining(c):
-            found[-1] = (found[-1][0], found[-1][1] + c)
+        if found and not c.isascii() and (unicodedata.combining(c) or "\u1160" <= c <= "\u11ff"):
+            found[-1] = (found[-1][0], at + 1)
         else:
-            found.append((at, c))
+            found.append((at, at + 1))
     return found
 
 

@@ -188,7 +188,7 @@ def loads(text: str, name: str) -> Cite:
             raise ValueError("fields of the wrong type")
         if not all(isinstance(data[key], str) for key in ("path", "target", "sha256")):
             raise ValueError("fields of the wrong type")
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise NotFound(f"{name} is no cite: {error!r}.") from error
     return Cite(data["id"], data)
 

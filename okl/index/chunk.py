@@ -101,6 +101,8 @@ def _groups(pieces: list[_Piece], limit: int) -> Iterator[list[_Piece]]:
         full = tokens + piece.tokens > limit or (piece.heading and tokens >= SMALL)
         if group and full:
             carried = _trailing_headings(group) if not piece.heading else 0
+            if sum(p.tokens for p in group[len(group) - carried :]) + piece.tokens > limit:
+                carried = 0
             if len(group) > carried:
                 yield group[: len(group) - carried]
             group = group[len(group) - carried :]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 
 import trafilatura
 from trafilatura.settings import Document
@@ -15,6 +16,8 @@ _PARSER = f"trafilatura {trafilatura.__version__}"
 def html(data: bytes, _limits: Limits) -> Converted:
     """The main text as Markdown, with links and tables; title, authors and date from the page's metadata."""
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    if not re.search(rb"(?i)<(?:html|body|head)[\s>]", data):  # a piece of a page
+        data = b"<html><body>" + data + b"</body></html>"
     text = trafilatura.extract(
         data, output_format="markdown", include_links=True, include_tables=True, include_formatting=True, favor_recall=True
     )
