@@ -13,6 +13,7 @@ from okl.cite.record import Cite, Passage
 from okl.errors import NotFound, OklError
 from okl.ids import cite_id
 from okl.index.generation import Index
+from okl.index.text import TextQuery
 from okl.note import Note, parse
 from okl.store import Store
 
@@ -76,6 +77,22 @@ def all_cites(store: Store) -> Iterator[Cite | OklError]:
             yield record.loads(store.read(f"{FOLDER}/{path.name}").decode("utf-8", errors="replace"), f"{FOLDER}/{path.name}")
         except OklError as error:
             yield error
+
+
+def names(store: Store) -> list[str]:
+    """The names of all files in `citations/`, whether they can be read or not."""
+    folder = store.root / FOLDER
+    return sorted(path.stem for path in folder.glob("*.json")) if folder.is_dir() else []
+
+
+def elsewhere(store: Store, index: Index, cite: Cite) -> list[str]:
+    """Paths of other documents in which the quote stands word for word."""
+    quote = cite.anchor.quote
+    phrase = " ".join(quote.split()[:12])
+    languages = tuple(index.state.languages())
+    found = index.text.search(TextQuery((), (phrase,), "", languages), 50) if phrase else []
+    paths = sorted({row.path for row in index.state.chunks(number for _, number in found).values()} - {cite.data["path"]})
+    return [path for path in paths if store.exists(path) and find(cite.anchor, parse(path, store.read(path)).body).similarity == 1.0]
 
 
 def verify(store: Store, index: Index, cite: Cite) -> Verified:

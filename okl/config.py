@@ -12,6 +12,7 @@ import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ class Setting:
     def kind(self) -> str:
         """The type as `docs/config.md` prints it."""
         if self.choices:
-            return " | ".join(self.choices)
+            return ("list of " if isinstance(self.default, list) else "") + " | ".join(self.choices)
         return {bool: "true | false", int: "integer", float: "number", str: "text", list: "list"}[type(self.default)]
 
     @property
@@ -48,8 +49,10 @@ class Setting:
     def parse(self, value: Value, origin: str) -> Value:
         """`value` as this setting's type; ConfigError names the setting and where it came from."""
         if isinstance(self.default, list):
-            items = value if isinstance(value, list) else [part.strip() for part in str(value or "").split(",")]
-            if any(isinstance(item, list | dict) for item in items):
+            if not isinstance(value, list | str | None):
+                raise self._mistyped(value, origin)
+            items = value if isinstance(value, list) else [part.strip() for part in (value or "").split(",")]
+            if any(isinstance(item, list | dict) or (self.choices and item and item not in self.choices) for item in items):
                 raise self._mistyped(value, origin)
             return [str(item) for item in items if str(item)]
         if isinstance(value, str) and not isinstance(self.default, str):
@@ -64,6 +67,8 @@ class Setting:
 
     def _checked(self, value: Value, origin: str) -> Value:
         if type(value) is not type(self.default) or (self.choices and value not in self.choices):
+            raise self._mistyped(value, origin)
+        if isinstance(value, float) and not isfinite(value):
             raise self._mistyped(value, origin)
         if self.minimum is not None and value < self.minimum:
             raise ConfigError(f"{self.name} is {value} in {origin}; the least is {self.minimum:g}.")
@@ -91,7 +96,12 @@ SPEC: tuple[Setting, ...] = (
     Setting("ingest.memory_mb", 2048, "Megabytes of memory a converter may use.", minimum=256),
     Setting("ingest.pages", 2000, "Pages a PDF may have.", minimum=1),
     Setting("ingest.timeout", 120.0, "Seconds the conversion of one source may take.", minimum=1),
-    Setting("languages", [], "Languages to expect, as `en, de`. Empty: told from each note's words, English when unclear."),
+    Setting(
+        "languages",
+        [],
+        "Languages to expect, as `en, de`. Empty: told from each note's words, English when unclear.",
+        choices=("ar", "da", "de", "el", "en", "es", "fi", "fr", "hu", "it", "nl", "no", "pt", "ro", "ru", "sv", "ta", "tr"),
+    ),
     Setting("namespace", "", "The namespace of new memories, and the one that searches look in. Empty: all."),
     Setting("search.half_life", 0.0, "Days after which a note's score is halved; 0 turns it off. Never for sources.", minimum=0),
     Setting("search.limit", 10, "Results a search shows.", minimum=1),
@@ -231,6 +241,9 @@ def edited(text: str, name: str, value: str) -> str:
     found, problems = properties.read(text)
     if problems:
         raise ConfigError(f"{CONFIG_PATH} line {problems[0].line}: {problems[0].text}.")
-    if rest and isinstance(found.get(section), dict):
-        return property_lines.set_value(text, section, {**found[section], rest: parsed})
-    return property_lines.set_value(text, name, parsed)
+    try:
+        if rest and isinstance(found.get(section), dict):
+            return property_lines.set_value(text, section, {**found[section], rest: parsed})
+        return property_lines.set_value(text, name, parsed)
+    except properties.PropertiesBroken as error:
+        raise ConfigError(f"{CONFIG_PATH}: {error.problem.text}. Change it in an editor.") from error

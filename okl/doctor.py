@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from okl import citing, grounding, history
+from okl import citing, grounding, history, views
 from okl.errors import OklError
 from okl.fresh import Fresh
 from okl.ingest import document
@@ -54,6 +54,8 @@ IN_FILES = {
     "nul-bytes": (WARNING, "Take the NUL bytes out; some program damaged the file."),
     "binary-file": (WARNING, "Give the file its right ending, or delete it."),
     "conflict-markers": (WARNING, "Settle the merge in an editor."),
+    "odd-id": (INFO, "Give an id without blanks, colons, # and dots that climb."),
+    "unparsed": (ERROR, "Report the file to okl's makers; it is a bug."),
     "unreadable": (ERROR, "Give yourself the right to read the file."),
 }
 """What may be wrong inside a file: how bad it is, and its mend."""
@@ -71,7 +73,7 @@ def findings(store: Store, fresh: Fresh) -> list[Finding]:
         *_index(fresh),
     ]
     if fresh.synced:
-        found += [*_walked(fresh.synced.walk), *_twins(fresh.synced.walk)]
+        found += [*_walked(store, fresh.synced.walk), *_twins(fresh.synced.walk)]
     order = {ERROR: 0, WARNING: 1, INFO: 2}
     return sorted(found, key=lambda f: (order[f.severity], f.name, f.path or "", f.line or 0))
 
@@ -108,7 +110,13 @@ def _links(fresh: Fresh) -> Iterator[Finding]:
         )
 
 
-def _walked(walk: Walk) -> Iterator[Finding]:
+def _pages_of_others(store: Store) -> list[str]:
+    """Pages under `memories/topics/` that okl did not make."""
+    pages = sorted((store.root / views.FOLDER).glob("*.md"))
+    return [f"{views.FOLDER}/{page.name}" for page in pages if page.is_file() and not views.is_ours(page)]
+
+
+def _walked(store: Store, walk: Walk) -> Iterator[Finding]:
     for folder, why in walk.unreadable.items():
         yield Finding(
             "unreadable-folder", ERROR, folder or ".", None, f"the folder cannot be listed: {why}", "Give yourself the right to read it."
@@ -121,8 +129,12 @@ def _walked(walk: Walk) -> Iterator[Finding]:
         yield Finding(
             "conflict-twin", WARNING, path, None, "a copy that a syncing program made; it is not indexed", "Merge it and delete it."
         )
-    for path in walk.misplaced:
+    for path in [*walk.misplaced, *_pages_of_others(store)]:
         yield Finding("misplaced-note", WARNING, path, None, "it lies in a folder of okl's own and is not indexed", "Move it elsewhere.")
+    for path in walk.special:
+        yield Finding("no-file", WARNING, path, None, "it is a pipe, a socket or a device, no file", "Move it elsewhere.")
+    for path in walk.hidden:
+        yield Finding("hidden-note", INFO, path, None, "its name begins with a dot, so it is not indexed", "Rename it if it is a note.")
     for path in walk.leftovers:
         yield Finding("leftover", INFO, path, None, "the temporary file of an interrupted write", "ok doctor --fix removes it.")
 
@@ -174,5 +186,7 @@ def _index(fresh: Fresh) -> Iterator[Finding]:
         "index": "the index cannot be written; searches read all files",
         "deletions": "more than half of the notes are gone; the index waits for “ok sync --accept-deletions”",
     }
+    if fresh.healed:
+        yield Finding("index-damaged", WARNING, None, None, f"the index was damaged: {fresh.healed}", "It was built again just now.")
     for name in fresh.degraded:
         yield Finding(f"index-{name}", ERROR, None, None, texts[name], "See the message above it.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from okl.errors import Busy, Conflict, Unavailable
@@ -22,6 +22,7 @@ class Fresh:
     index: Index
     synced: Synced | None
     degraded: list[str] = field(default_factory=list)
+    healed: str = ""
 
 
 def opened(root: Path, generations: Generations, options: Options, say: Say) -> Fresh:
@@ -44,11 +45,12 @@ def opened(root: Path, generations: Generations, options: Options, say: Say) -> 
 
 def synced(root: Path, generations: Generations, options: Options, say: Say) -> Fresh:
     """The index, up to date; the caller holds the lock. A broken index is set aside and built again."""
+    healed = ""
     for _ in range(2):
         try:
             index = generations.open()
         except Broken as broken:
-            say(f"the index was damaged ({broken}); building it again")
+            healed = str(broken)
             continue
         if index is None:
             break
@@ -56,9 +58,8 @@ def synced(root: Path, generations: Generations, options: Options, say: Say) -> 
             done = sync(root, index, options)
         except (StateBroken, TextBroken) as broken:
             index.close()
-            if index.folder:
-                generations.quarantine(index.folder)
-            say(f"the index was damaged ({broken}); building it again")
+            set_aside(generations, index)
+            healed = str(broken)
             continue
         except BaseException:
             index.close()
@@ -67,7 +68,15 @@ def synced(root: Path, generations: Generations, options: Options, say: Say) -> 
             return Fresh(index, done)
         index.close()
         break
-    return _rebuilt(root, generations, options)
+    if healed:
+        say(f"the index was damaged ({healed}); it is built again")
+    return replace(_rebuilt(root, generations, options), healed=healed)
+
+
+def set_aside(generations: Generations, index: Index) -> None:
+    """Take a damaged index out of use."""
+    if index.folder:
+        generations.quarantine(index.folder)
 
 
 def _rebuilt(root: Path, generations: Generations, options: Options) -> Fresh:
@@ -82,7 +91,7 @@ def _fallback(root: Path, generations: Generations, options: Options, why: str) 
     """The live index as it is; without one, an index in memory of the files as they are."""
     try:
         index = generations.open()
-    except Broken:
+    except (Broken, Busy, Unavailable):
         index = None
     if index is not None:
         return Fresh(index, None, ["lag" if why == "index" else why])

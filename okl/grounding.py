@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from okl import note
@@ -16,6 +18,8 @@ from okl.ingest.apart import Apart
 from okl.ingest.convert import Limits, Unconvertible
 from okl.ingest.fetch import Item, items, media_type
 from okl.store import Store
+
+OWN_FOLDERS = frozenset((".ok", ".git", ".trash", *note.RESERVED))
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,8 @@ class Plan:
 
 def ingest(store: Store, index: Index, arguments: list[str], plan: Plan, told: Callable[[Outcome], None]) -> list[Outcome]:
     """Ingest every document behind `arguments`; one outcome each, told as it happens. Never stops at a bad one."""
+    for argument in arguments:
+        _refuse_own_folders(store, argument)
     known = _Known(store, index)
     found = []
     with Apart(plan.limits) as apart:
@@ -66,6 +72,17 @@ def _listed(argument: str) -> Iterator[Item | Outcome]:
         yield Outcome("failed", argument, reason=str(error))
     except OSError as error:
         yield Outcome("failed", argument, reason=f"it cannot be read: {error.strerror}")
+
+
+def _refuse_own_folders(store: Store, argument: str) -> None:
+    """UsageError for a folder that holds the store, or one of okl's own in it: it would feed on itself."""
+    if "://" in argument and not argument.startswith("file://"):
+        return
+    path = Path(os.path.realpath(os.path.expanduser(argument.removeprefix("file://"))))
+    if store.root == path or path in store.root.parents:
+        raise UsageError(f"{argument} holds the store itself; name the folders in it, or others.")
+    if path.is_relative_to(store.root) and path.relative_to(store.root).parts[0] in OWN_FOLDERS:
+        raise UsageError(f"{argument} lies in a folder of okl's own.")
 
 
 class _Known:

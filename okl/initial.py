@@ -36,8 +36,8 @@ def template(name: str) -> Traversable:
 def init(folder: Path, name: str = "default", from_vault: bool = False, dry_run: bool = False) -> dict[str, Any]:
     """Make `folder` a store and give what was added; files that are there are never changed but `.gitignore`.
 
-    From a template, or with `from_vault` around notes that are there, with only `.ok/config.yml`
-    and ignore lines. Makes a git repository where there is none and git is installed.
+    From a template, and a git repository where there is none and git is installed; or with
+    `from_vault` around notes that are there, adding only `.ok/config.yml` and ignore lines.
     """
     root = Path(os.path.realpath(folder))
     if (root / MARK).exists():
@@ -53,7 +53,7 @@ def init(folder: Path, name: str = "default", from_vault: bool = False, dry_run:
     if not dry_run:
         _make(root, {path: wanted[path] for path in added})
         added += _ignore(root, ignore.split())
-    repository = history.repository(root) is not None if dry_run else history.init(root)
+    repository = history.repository(root) is not None if dry_run or from_vault else history.init(root)
     return {
         "store": str(root),
         "added": sorted(added),

@@ -3,97 +3,44 @@
 from __future__ import annotations
 
 import os
-import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from okl import citing, config, doctor, fresh, grounding, reading, views, writing
-from okl.cite.record import Cite
+from okl import citing, config, doctor, fresh, grounding, reading, writing
 from okl.cite.record import make as make_cite
-from okl.config import CONFIG_PATH, Config, Environment
-from okl.errors import NotFound, UsageError
+from okl.config import CONFIG_PATH, Environment
+from okl.errors import CheckFailed, NotFound, UsageError
 from okl.fresh import Fresh
 from okl.index import dump
-from okl.index.generation import Generations, location
-from okl.index.record import Settings
-from okl.index.sync import Options, Progress, no_progress, scanned
+from okl.index.generation import Broken
+from okl.index.state import StateBroken
+from okl.index.sync import Progress, no_progress, scanned
 from okl.index.sync import rebuild as build_anew
+from okl.index.text import TextBroken
 from okl.ingest.convert import Limits
-from okl.query import SURFACES, Filters
+from okl.opened import Data, Opened, silent
+from okl.query import SURFACES, Filters, check_kinds
 from okl.store import Store
 from okl.target import Span, document, passage_at, path_of
 from okl.writing import Draft, Writer
 
-Data = dict[str, Any]
 Rows = list[Data]
 
 
-def _silent(_message: str) -> None:
-    return
-
-
-@dataclass
-class Knowledge:
-    """An open store and what its verbs need from outside: settings, a clock, randomness, and somebody to tell."""
-
-    store: Store
-    config: Config
-    say: Callable[[str], None] = _silent
-    progress: Progress = no_progress
-    tell: Callable[[Data], None] = lambda _event: None
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    random_bits: Callable[[int], int] = secrets.randbits
-    cwd: Path | None = None
-    _open: Fresh | None = field(default=None, repr=False)
+class Knowledge(Opened):
+    """An open store and its verbs."""
 
     # --- the index ---
-
-    @property
-    def settings(self) -> Settings:
-        """The settings that the index depends on."""
-        return Settings(self.config["chunk.tokens"], self.config["chunk.overlap"], tuple(self.config["languages"]))
-
-    @cached_property
-    def generations(self) -> Generations:
-        """Where the index lies."""
-        folder = location(self.store.root, self.config["index.dir"], self.config.environment.user_cache())
-        return Generations(folder, self.settings, self.config["index.wait"])
-
-    def _options(self, accept_deletions: bool = False) -> Options:
-        globs, include = tuple(self.config["ignore"]), tuple(self.config["include"])
-        return Options(globs, include, self.settings, accept_deletions, self.progress)
-
-    @contextmanager
-    def _fresh(self) -> Iterator[Fresh]:
-        """The index, brought up to date; what it left behind on a crash is swept, views follow."""
-        found = fresh.opened(self.store.root, self.generations, self._options(), self.say)
-        with found.index:
-            self._after(found)
-            yield found
-
-    def _after(self, found: Fresh) -> None:
-        if found.synced and found.synced.walk.leftovers:
-            gone = self.store.sweep(found.synced.walk.leftovers)
-            found.synced.walk.leftovers[:] = [path for path in found.synced.walk.leftovers if path not in gone]
-        if found.synced and (found.synced.changes or found.synced.rebuilt) and not found.degraded:
-            try:
-                views.refresh(self.store, found.index.state, self.config["views"])
-            except OSError as error:
-                self.say(f"the topics' pages cannot be written: {error.strerror}")
 
     def sync(self, accept_deletions: bool = False) -> Data:
         """Bring the index up to date with the files."""
         started = time.perf_counter()
         with self.generations.lock(self.say):
-            found = fresh.synced(self.store.root, self.generations, self._options(accept_deletions), self.say)
+            found = fresh.synced(self.store.root, self.generations, self.options(accept_deletions), self.say)
         with found.index:
-            self._after(found)
+            self.after_sync(found)
             return reading.synced(found, time.perf_counter() - started)
 
     def index(self, rebuild: bool = False) -> Data:
@@ -102,21 +49,27 @@ class Knowledge:
             return self.sync()
         started = time.perf_counter()
         with self.generations.lock(self.say):
-            build_anew(self.store.root, self.generations, self._options())
-            found = fresh.synced(self.store.root, self.generations, self._options(), self.say)
+            build_anew(self.store.root, self.generations, self.options())
+            found = fresh.synced(self.store.root, self.generations, self.options(), self.say)
         with found.index:
-            self._after(found)
+            self.after_sync(found)
             return {**reading.synced(found, time.perf_counter() - started), "rebuilt": True}
 
     def index_check(self) -> Data:
         """Compare the index as it stands with one built from the files alone; changes nothing."""
         with self.generations.lock(self.say):
-            index = self.generations.open()
+            try:
+                index = self.generations.open()
+            except Broken as broken:
+                raise CheckFailed(f"The index was damaged ({broken}); “ok index” builds it again.") from broken
             if index is None:
                 raise NotFound("There is no index to check. “ok index” builds it.")
             with index:
-                ours = dump.dump(index)
-        again, _ = scanned(self.store.root, self._options())
+                try:
+                    ours = dump.dump(index)
+                except (StateBroken, TextBroken) as broken:
+                    ours = [f"it cannot be read: {broken}"]
+        again, _ = scanned(self.store.root, self.options())
         with again:
             return reading.compared(ours, dump.dump(again))
 
@@ -142,6 +95,9 @@ class Knowledge:
         budget: int | None = None,
     ) -> Data:
         """Search notes, memories and sources; answers in cites."""
+        check_kinds(kinds)
+        if budget is not None and budget < 1:
+            raise UsageError("A budget is at least one character.")
         if surface not in SURFACES:
             raise UsageError(f"“{surface}” is no surface; it is one of {', '.join(SURFACES)}.")
         named = tuple(kinds) or (SURFACES[surface] if surface != "all" else ())
@@ -153,12 +109,12 @@ class Knowledge:
         chosen = {
             name: self.config[name] if value is None else config.setting(name).parse(value, "the call") for name, value in asked.items()
         }
-        with self._fresh() as found:
-            return reading.answer(self.store, found, query, filters, chosen, budget, self.settings, self.clock())
+        with self.fresh_index() as found:
+            return reading.answer(self.store, found, query, filters, chosen, budget, self.settings, self.clock(), min_score is not None)
 
     def get(self, ids: Sequence[str]) -> Rows:
         """Notes, memories and sources by id, path, name or title."""
-        with self._fresh() as found:
+        with self.fresh_index() as found:
             return [reading.note(found.index, document(self.store, found.index, id_, self.cwd)) for id_ in ids]
 
     def list(
@@ -176,17 +132,18 @@ class Knowledge:
         limit: int | None = None,
     ) -> Rows:
         """Notes, memories and sources, filtered; `where` is a path, a prefix or a glob."""
+        check_kinds(kinds)
         paths = (where,) if where else ()
         filters = Filters(
             tuple(tags), tuple(topics), tuple(keys), paths, tuple(kinds), since=since, until=until,
             namespace=namespace or self.config["namespace"], include_superseded=include_superseded,
         )  # fmt: skip
-        with self._fresh() as found:
+        with self.fresh_index() as found:
             return reading.listed(found.index, filters, sort, limit, self.clock())
 
     def status(self) -> Data:
         """What the store holds, how the index stands, and how much there is to mend."""
-        with self._fresh() as found:
+        with self.fresh_index() as found:
             faults = doctor.findings(self.store, found)
             return reading.status(self.store, found, self.generations, faults, self.config)
 
@@ -194,15 +151,15 @@ class Knowledge:
         """Every fault with its name, place and mend; `fix` mends what can be mended without touching a note."""
         if fix:
             self._mend()
-        with self._fresh() as found:
+        with self.fresh_index() as found:
             return [finding.fields() for finding in doctor.findings(self.store, found)]
 
     def _mend(self) -> None:
         """Make the index anew where it is not what the files give."""
         try:
             sound = self.index_check()["equal"]
-        except NotFound:
-            sound = True
+        except (NotFound, CheckFailed):
+            sound = True  # there is none, or it was set aside: the next step builds it
         if not sound:
             self.say("the index was not what the files give; building it again")
             self.index(rebuild=True)
@@ -237,7 +194,7 @@ class Knowledge:
             text, id=id, title=title, tags=tags, topics=topics, keys=keys, names=names, proper_nouns=proper_nouns, related=related,
             namespace=namespace, ts=ts, expires=expires, props=props,
         )  # fmt: skip
-        with self._fresh() as found:
+        with self.fresh_index() as found:
             return self._wrote(lambda store: writing.put_note(store, found.index, draft, self._writer(), if_match), dry_run)
 
     def mem_add(
@@ -262,7 +219,7 @@ class Knowledge:
             text, id=id, title=title, tags=tags, topics=topics, keys=keys, names=names, proper_nouns=proper_nouns, related=related,
             namespace=namespace, ts=ts, expires=expires, props=props,
         )  # fmt: skip
-        with self._fresh() as found:
+        with self.fresh_index() as found:
             return self._wrote(lambda store: writing.add_memory(store, found.index, draft, self._writer()), dry_run)
 
     def _draft(self, text: str, **given: Any) -> Draft:
@@ -279,13 +236,13 @@ class Knowledge:
 
     def put_all(self, lines: Sequence[str]) -> Rows:
         """A batch: one JSON object a line, one answer each, in order; a bad line is answered with its error."""
-        with self._fresh() as found:
+        with self.fresh_index() as found:
             return writing.batch(self.store, found.index, lines, self._writer(), self.config["namespace"])
 
     def put_file(self, path: str) -> Data:
         """A file that lies in the store already: indexed where it lies."""
         inside = self.store.relative(Path(os.path.abspath((self.cwd or self.store.root) / path)))
-        with self._fresh() as found:
+        with self.fresh_index() as found:
             row = found.index.state.rows(
                 "SELECT n.id, n.path, f.sha256 FROM notes n JOIN files f ON f.path = n.path WHERE n.path = ?", (inside,)
             )
@@ -297,13 +254,13 @@ class Knowledge:
         self, id: str, changes: Sequence[str] = (), removals: Sequence[str] = (), if_match: str | None = None, dry_run: bool = False
     ) -> Data:
         """Change properties and tags of one note, touching only their lines."""
-        with self._fresh() as found:
+        with self.fresh_index() as found:
             path = path_of(self.store, found.index, id, self.cwd)
             return self._wrote(lambda store: writing.tag(store, found.index, path, changes, removals, if_match), dry_run)
 
     def save(self, id: str, text: str, if_match: str) -> Data:
         """Replace the whole file of a note that was read with the sha256 `if_match`."""
-        with self._fresh() as found:
+        with self.fresh_index() as found:
             path = path_of(self.store, found.index, id, self.cwd)
             return writing.save_text(self.store, found.index, path, text, if_match).fields()
 
@@ -322,13 +279,13 @@ class Knowledge:
     ) -> Data:
         """New text or new properties for a memory."""
         draft = Draft(text, id, title, tuple(tags), tuple(topics), tuple(keys), namespace=namespace, expires=expires)
-        with self._fresh() as found:
+        with self.fresh_index() as found:
             path = self._memory(found, id)
             return self._wrote(lambda store: writing.replace_body(store, found.index, path, draft, if_match), dry_run)
 
     def mem_delete(self, ids: Sequence[str], dry_run: bool = False) -> Rows:
         """Move memories to `.trash/`."""
-        with self._fresh() as found:
+        with self.fresh_index() as found:
             paths = [self._memory(found, id_) for id_ in ids]
             if dry_run:
                 return [{"path": path, "done": "deleted", "dry_run": True} for path in paths]
@@ -347,7 +304,7 @@ class Knowledge:
         limits = Limits(self.config["ingest.pages"], self.config["ingest.timeout"], self.config["ingest.memory_mb"])
         plan = grounding.Plan(limits, self.config["ingest.max_mb"] << 20, self._writer().ts, tuple(tags), dry_run)
         told: Callable[[grounding.Outcome], None] = lambda outcome: self.tell(outcome.fields())  # noqa: E731
-        with self._fresh() as found:
+        with self.fresh_index() as found:
             here = [self._local(source) for source in sources]
             return [outcome.fields() for outcome in grounding.ingest(self.store, found.index, here, plan, told)]
 
@@ -356,12 +313,12 @@ class Knowledge:
 
     def store_list(self) -> Rows:
         """The sources: id, title, path, original, provenance."""
-        with self._fresh() as found:
+        with self.fresh_index() as found:
             return grounding.listed(self.store, found.index)
 
     def store_remove(self, ids: Sequence[str], dry_run: bool = False) -> Rows:
         """Move sources and their texts to `.trash/`."""
-        with self._fresh() as found:
+        with self.fresh_index() as found:
             paths = [path_of(self.store, found.index, id_, self.cwd) for id_ in ids]
             if dry_run:
                 return [{"path": path, "done": "removed", "dry_run": True} for path in paths]
@@ -380,7 +337,7 @@ class Knowledge:
         dry_run: bool = False,
     ) -> Rows:
         """Save cites of passages; the same span gives the same cite."""
-        with self._fresh() as found:
+        with self.fresh_index() as found:
             spans = [passage_at(self.store, found.index, target, Span(lines, chars, quote), self.cwd) for target in targets]
         made = [make_cite(span, tags, retention or "standard", self._writer().ts, self.config.actor()) for span in spans]
         if dry_run:
@@ -393,18 +350,18 @@ class Knowledge:
         if bool(ids) == all:
             raise UsageError("Name cites, or say --all.")
         writer = self._writer() if record or fix else None
-        with self._fresh() as found:
-            named = ids or [cite.id for cite in citing.all_cites(self.store) if isinstance(cite, Cite)]
+        with self.fresh_index() as found:
+            named = ids or citing.names(self.store)
             return [reading.verdict(self.store, found.index, id_, writer, fix) for id_ in named]
 
     def cite_open(self, id: str) -> Data:
         """The cited passage as it stands now, with its lines."""
-        with self._fresh() as found:
+        with self.fresh_index() as found:
             return reading.opened(self.store, found.index, citing.load(self.store, id))
 
     def cite_list(self, status: str = "", doc: str = "", tags: Sequence[str] = ()) -> Rows:
         """Saved cites; `status` asks for a verdict, `doc` for a document."""
-        with self._fresh() as found:
+        with self.fresh_index() as found:
             wanted = path_of(self.store, found.index, doc, self.cwd) if doc else ""
             return reading.cites(self.store, found.index, status, wanted, tags)
 
@@ -434,7 +391,7 @@ def open_store(
     start: Path,
     named: str | None = None,
     environment: Environment | None = None,
-    say: Callable[[str], None] = _silent,
+    say: Callable[[str], None] = silent,
     progress: Progress = no_progress,
     tell: Callable[[Data], None] = lambda _event: None,
 ) -> Knowledge:

@@ -188,18 +188,25 @@ class Note:
             line = self.first_line + self.body.count("\n", 0, conflict.start())
             found.append(Problem("conflict-markers", line, "git's conflict markers stand in the text"))
         found += [
-            Problem("bad-date", 1, f"{key}: “{self.values[key]}” is no date")
+            Problem("bad-date", self._line_of(key), f"{key}: “{self.values[key]}” is no date")
             for key in DATES
             if self.values.get(key) is not None and not utc(self.values[key])
         ]
         found += [
-            Problem("system-key", 1, f"“{key}” begins with _, which is the system's; it is ignored")
+            Problem("system-key", self._line_of(key), f"“{key}” begins with _, which is the system's; it is ignored")
             for key in self.values
             if key.startswith("_")
         ]
         if "id" in self.values and self.claim is None:
-            found.append(Problem("bad-id", 1, "id: is no text; the note goes by its path"))
+            found.append(Problem("bad-id", self._line_of("id"), "id: is no text; the note goes by its path"))
+        elif self.claim and self.kind != "doc" and re.search(r"[\s:#]|\.\.|^[/-]", self.claim):
+            found.append(Problem("odd-id", self._line_of("id"), f"the id “{self.claim}” needs quoting in shells and links"))
         return found
+
+    def _line_of(self, key: str) -> int:
+        """The line of the file on which a property stands."""
+        match = re.search(rf"^[\"' ]*{re.escape(key)}[\"' ]*:", self.head or "", re.M)
+        return 2 + (self.head or "").count("\n", 0, match.start()) if match else 1
 
 
 def decode(data: bytes) -> tuple[str, list[Problem]]:

@@ -126,14 +126,14 @@ def read(head: str) -> tuple[dict[str, Value], list[Problem]]:
     except yaml.YAMLError as error:
         return {}, [_yaml_problem(error, head)]
     if not isinstance(values, dict):
-        return {}, [Problem("broken-yaml", 1, "the frontmatter is not a mapping of keys to values")]
+        return {}, [Problem("broken-yaml", 1, "the YAML is not a mapping of keys to values")]
     return values, problems
 
 
 def _checked(head: str) -> str:
     """`head`, unless it is so large or so deep that libyaml would not survive it."""
     if len(head) > MAX_CHARS:
-        raise PropertiesBroken(Problem("broken-yaml", 1, "the frontmatter is over 1 MB"))
+        raise PropertiesBroken(Problem("broken-yaml", 1, "the YAML is over 1 MB"))
     if sum(head.count(mark) for mark in "[{-?:") > MAX_DEPTH:
         depth = 0
         for event in yaml.parse(head, Loader=SafeLoader):

@@ -89,6 +89,13 @@ def merged(filters: Filters, found: dict[str, list[str]]) -> Filters:
     return Filters(**values)
 
 
+def check_kinds(kinds: Iterable[str]) -> None:
+    """UsageError for a kind that does not exist."""
+    unknown = next((kind for kind in kinds if kind not in KINDS), None)
+    if unknown is not None:
+        raise UsageError(f"“{unknown}” is no kind; it is one of {', '.join(KINDS)}.")
+
+
 def moment(text: str, now: datetime) -> str:
     """A date, a time, or a duration before `now` (`P7D`, `7d`, `2w`) as a UTC time; UsageError if it is none."""
     stripped = text.strip()

@@ -39,12 +39,13 @@ def answer(
     budget: int | None,
     settings: Settings,
     now: datetime,
+    strict: bool = False,
 ) -> Data:
     """A search's envelope: the query, the legs that ran, what weakened the answer, and the results."""
     started = time.perf_counter()
     request = Request(
         query.parse(text, filters), chosen["search.limit"], chosen["search.per_document"], chosen["search.min_score"],
-        chosen["search.half_life"], now, budget,
+        chosen["search.half_life"], now, budget, strict,
     )  # fmt: skip
     results = search.search(store, found.index, request, settings)
     found.index.answered()
@@ -201,7 +202,7 @@ def verdict(store: Store, index: Index, name: str, writer: Writer | None, fix: b
     try:
         cite = citing.load(store, name)
     except NotFound as error:
-        return {"id": name, "verdict": "unknown", "reason": str(error)}
+        return {"id": name, "verdict": "unknown", "reason": str(error).rstrip(".")}
     verified = citing.verify(store, index, cite)
     if writer is not None:
         citing.record_verdict(store, verified, writer.ts, writer.actor, fix)
@@ -218,6 +219,7 @@ def verdict(store: Store, index: Index, name: str, writer: Writer | None, fix: b
         "quote": now.quote if now else None,
         "diff": [list(part) for part in verified.diff],
         "candidates": [list(span) for span in found.candidates],
+        "elsewhere": citing.elsewhere(store, index, cite) if found.verdict == "lost" else [],
         "reason": verified.note or None,
         "tags": cite.data.get("tags", []),
     }

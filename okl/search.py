@@ -40,6 +40,7 @@ class Request:
     half_life: float
     now: datetime
     budget: int | None = None
+    strict: bool = False  # whether each hit must reach `min_score`, since it was asked for
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def _understood(index: Index, query: Query) -> _Asked:
     languages = tuple(index.state.languages()) or ("en",)
     words = text.telling(text.words(query.words, languages))[:MOST_WORDS]
     whole = query.words if not query.phrases else ""
-    everything = not words and not query.phrases
+    everything = not query.words.strip() and not query.phrases
     shown = [word for phrase in query.phrases for word in text.words(phrase, languages)]
     return _Asked(words + shown, TextQuery(tuple(words), query.phrases, whole, languages, everything), languages)
 
@@ -112,6 +113,8 @@ def _understood(index: Index, query: Query) -> _Asked:
 def _text_leg(index: Index, asked: _Asked, request: Request) -> list[Candidate]:
     """The best chunks by BM25 in notes that pass the filters, enough of them to fill the list."""
     selection = Selection(index, request.query.filters, request.now)
+    if not (asked.words or asked.query.phrases or asked.query.everything):
+        return []  # signs and pictures only: no word of it is in any index
     barred = _with_any(index, request.query.without, asked.languages)
     wide = max(100, request.limit * 10)
     while True:
@@ -173,9 +176,10 @@ def _checked(store: Store, candidate: Candidate, asked: _Asked, settings: Settin
         _degrade(results, "stale")
     if span is None:
         return None
-    found = passage(note, candidate.note.id, *span, data)
-    language = candidate.note.language
-    context = [*row.headings, note.title, *note.aliases, *note.tags, *note.topics]
+    known = candidate.note
+    found = passage(note, known.id, *span, data, title=known.title, heading=row.headings[-1] if row.headings else "")
+    language = known.language
+    context = [*row.headings, known.title, *note.aliases, *known.tags, *note.topics]
     shown = snippet(found.quote, asked.terms, lambda word: text.terms(word, language))
     terms = text.analysed([*context, found.quote], language)
     return Hit(found, candidate.note, candidate.score, "direct", candidate.why, shown, terms)
@@ -202,9 +206,9 @@ def _present_span(note: Note, row: ChunkRow, asked: _Asked, language: str, setti
 def _weighed(index: Index, asked: _Asked, request: Request, hits: list[Hit]) -> list[Hit]:
     """Scores as calibrated relevance, with recency; nothing at all if the best is not relevant enough."""
     relevance = _relevance(index, asked, hits)
-    if hits and relevance[0] < request.min_score and not _literal(asked, hits):
+    if hits and relevance[0] < request.min_score and (request.strict or not _literal(asked, hits)):
         return []
-    floor = TAIL * request.min_score
+    floor = request.min_score if request.strict else TAIL * request.min_score
     aged = [_aged(hit, score, request) for hit, score in zip(hits, relevance, strict=True) if score >= floor]
     return sorted(aged, key=lambda h: -h.score) if request.half_life else aged
 

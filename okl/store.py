@@ -119,6 +119,7 @@ class Store:
         finally:
             with suppress(FileNotFoundError):
                 temporary.unlink()
+            self._drop_empty(full.parent)
         _sync_folder(full.parent)
 
     def _guard(self, full: Path, path: str, if_match: str | None) -> None:

@@ -9,6 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from okl.errors import UsageError
+from okl.index.state import StateBroken
+from okl.index.text import TextBroken
 from okl.knowledge import Knowledge
 
 
@@ -66,7 +68,10 @@ VERBS: dict[str, Verb] = {
 
 
 def call(knowledge: Knowledge, name: str, params: Mapping[str, Any]) -> Any:
-    """Run the verb `name`. UsageError for an unknown verb or parameter, or one that is missing."""
+    """Run the verb `name`. UsageError for an unknown verb or parameter, or one that is missing.
+
+    An index that turns out to be damaged while it answers is set aside, and the verb runs again.
+    """
     verb = VERBS.get(name)
     if verb is None:
         raise UsageError(f"There is no verb “{name}”.")
@@ -76,4 +81,8 @@ def call(knowledge: Knowledge, name: str, params: Mapping[str, Any]) -> Any:
     missing = [p.name for p in verb.parameters.values() if p.default is p.empty and p.name not in params]
     if missing:
         raise UsageError(f"{name} needs “{missing[0]}”.")
-    return verb.action(knowledge, **params)
+    try:
+        return verb.action(knowledge, **params)
+    except (StateBroken, TextBroken) as broken:
+        knowledge.set_index_aside(str(broken))
+        return verb.action(knowledge, **params)

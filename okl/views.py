@@ -99,7 +99,7 @@ def _drop_others(folder: Path, wanted: dict[str, str]) -> None:
     for path in sorted(folder.rglob("*"), reverse=True):
         if path.relative_to(folder).as_posix() in wanted:
             continue
-        if path.is_symlink() or (path.is_file() and _is_ours(path)):
+        if path.is_symlink() or (path.is_file() and is_ours(path)):
             path.unlink()
         elif path.is_dir():
             with suppress(OSError):
@@ -108,7 +108,8 @@ def _drop_others(folder: Path, wanted: dict[str, str]) -> None:
         folder.rmdir()
 
 
-def _is_ours(path: Path) -> bool:
+def is_ours(path: Path) -> bool:
+    """Whether okl made the page."""
     try:
         return _MARK in path.read_text(encoding="utf-8", errors="replace")[:2000]
     except OSError:

@@ -14,9 +14,7 @@ SYSTEM_FOLDERS = ("annotations", "citations", "graph", "journal", "memories/topi
 DOCS = "store/normalized"
 _SKIPPED_NAMES = frozenset(("node_modules",))
 _CONFLICT_TWIN = re.compile(r"\.sync-conflict-|\((?:[^()]*['’]s )?conflicted copy")
-_OURS = re.compile(
-    r"memories/topics/|annotations/[^/]+\Z|system/(?:state|tag|prompt|meta|key)/|system/(?:ignore|stop)\.md\Z|store/sources/"
-)
+_OURS = re.compile(r"memories/topics/|system/(?:state|tag|prompt|meta|key)/|system/(?:ignore|stop)\.md\Z|store/sources/")
 _LEFTOVER = re.compile(r"\.ok-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}\.tmp\Z")
 
 
@@ -40,6 +38,8 @@ class Walk:
     conflict_twins: list[str] = field(default_factory=list)
     misplaced: list[str] = field(default_factory=list)
     leftovers: list[str] = field(default_factory=list)
+    special: list[str] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
     ignored: int = 0
 
     def frozen(self, path: str) -> bool:
@@ -147,8 +147,13 @@ def _take(entry: os.DirEntry[str], path: str, found: Walk, rules: _Rules) -> Non
     if entry.name.startswith("."):
         if _LEFTOVER.match(entry.name):
             found.leftovers.append(path)
+        elif not entry.name.startswith((".#", ".ok-")) and _printable(path, found):
+            found.hidden.append(path)
         return
     if not _printable(path, found) or _is_hidden(path, rules):
+        return
+    if not entry.is_file(follow_symlinks=False):
+        found.special.append(path)
         return
     if _CONFLICT_TWIN.search(entry.name):
         found.conflict_twins.append(path)
@@ -187,7 +192,7 @@ def _note_symlink(path: str, found: Walk, rules: _Rules) -> None:
     if not _printable(path, found):
         return
     target = os.path.realpath(rules.root / path)
-    if os.path.isdir(target) or target.lower().endswith(".md") or not os.path.exists(target):
+    if path.lower().endswith(".md") or os.path.isdir(target) or target.lower().endswith(".md"):
         found.symlinks[path] = target
 
 

@@ -113,7 +113,7 @@ def put_note(store: Store, index: Index, draft: Draft, writer: Writer, if_match:
     if not is_note_path(path):
         raise UsageError(f"{path.partition('/')[0]}/ is okl's own folder; notes lie elsewhere.")
     sha = store.write(path, notes.compose(_values(draft, writer, "note", None), _body(draft.text)).encode())
-    return Written(draft.id, path, sha, "created")
+    return Written(notes.stem(path), path, sha, "created")
 
 
 def replace_body(store: Store, index: Index, path: str, draft: Draft, if_match: str | None = None) -> Written:
@@ -128,7 +128,13 @@ def replace_body(store: Store, index: Index, path: str, draft: Draft, if_match: 
 
 def save_text(store: Store, index: Index, path: str, text: str, if_match: str) -> Written:
     """The whole file replaced by what an editor made of it."""
-    return _save(store, path, store.read(path), text, _id_of(index, path), if_match)
+    before = store.read(path)
+    found = parse(path, before)
+    if bad := next((fault for fault in found.faults if fault.name in ("binary-file", "invalid-utf8")), None):
+        raise Conflict(f"{path} line {bad.line}: {bad.text}. okl does not rewrite it.")
+    if text == notes.dumps(found) and sha256_of(before) == if_match:
+        return Written(_id_of(index, path), path, if_match, "unchanged")
+    return _save(store, path, before, text, _id_of(index, path), if_match)
 
 
 def tag(store: Store, index: Index, path: str, changes: Sequence[str], removals: Sequence[str], if_match: str | None) -> Written:
@@ -178,7 +184,10 @@ def _draft(line: str, namespace: str) -> Draft:
     """A line of a batch as a draft; UsageError says what is wrong with it."""
     try:
         told = json.loads(line)
-    except ValueError as error:
+        line.encode() + json.dumps(told, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise UsageError("It holds half of a character (a lone surrogate).") from None
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"It is no JSON: {error}.") from error
     if not isinstance(told, dict) or not isinstance(told.get("text"), str) or not told["text"].strip():
         raise UsageError("It is no object with a text.")
@@ -206,8 +215,11 @@ def until(ttl: str, now: datetime) -> str:
     match = re.fullmatch(r"(?i)p?t?(\d+)([smhdw]?)", ttl.strip())
     if not match:
         raise UsageError(f"“{ttl}” is no time to live; write it as 30d, 12h or seconds.")
-    seconds = int(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}[match[2].lower()]
-    return (now.astimezone(UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        seconds = int(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}[match[2].lower()]
+        return (now.astimezone(UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, ValueError):
+        raise UsageError(f"“{ttl}” is longer than there will be dates.") from None
 
 
 def _existing(store: Store, index: Index, name: str) -> str | None:
@@ -263,6 +275,8 @@ def _values(draft: Draft, writer: Writer, type_: str, id_: str | None) -> dict[s
     given |= {name: list(dict.fromkeys(tags if name == "tags" else getattr(draft, name))) for name in _LISTS}
     given |= {"namespace": draft.namespace, "expires": draft.expires, "source_agent": by_agent, **_props(draft.props)}
     values = {name: value for name, value in given.items() if value not in (None, "", [])}
+    if properties.read(properties.dump(values))[1]:
+        raise UsageError("These properties cannot be written as YAML that reads back.")
     missing = [name for name in (writer.required if type_ == "memory" else ()) if name not in values]
     if missing:
         raise UsageError(f"A memory needs {', '.join(missing)} (tags.required).")

@@ -68,7 +68,7 @@ class Notes:
 
     def rebuilt(self) -> list[str]:
         """The dump of an index built from nothing but the files."""
-        index, _ = scanned(self.knowledge.store.root, self.knowledge._options())
+        index, _ = scanned(self.knowledge.store.root, self.knowledge.options())
         with index:
             return dump(index)
 

@@ -64,9 +64,11 @@ def test_every_setting_and_verb_is_documented() -> None:
 
 def test_links_between_pages_lead_somewhere() -> None:
     """No page links to a file that is not there."""
-    broken = []
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
-            if not (page.parent / target).exists() and "relative/path" not in target and "from/the" not in target:
-                broken.append((page.name, target))
+    examples = ("relative/path.md", "/from/the/store's/root.md")
+    broken = [
+        (page.name, target)
+        for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
+        if target not in examples and not (page.parent / target).exists()
+    ]
     assert broken == []

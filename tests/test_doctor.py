@@ -62,6 +62,27 @@ def test_odd_files_are_indexed(notes: Notes, content: bytes) -> None:
     assert set(notes.ids("whale")) == {"odd"}
 
 
+@pytest.mark.parametrize("value", [".inf", "-.inf", ".NaN", "1e999", "0x1F", "1_000", "2024-01-01", "=", "!!python/object:os.system x"])
+def test_odd_values_are_text(notes: Notes, value: str) -> None:
+    """A value that is no plain number is text; JSON stays JSON."""
+    notes.write("odd.md", f"---\nx: {value}\n---\nwhale\n")
+    assert notes.ids("whale") == ["odd"]
+    assert isinstance(notes.knowledge.get(["odd"])[0]["properties"]["x"], str)
+
+
+def test_yaml_nested_too_deeply_is_named(notes: Notes) -> None:
+    """By brackets or by indentation."""
+    notes.write("deep.md", "---\n" + "".join(" " * depth + f"k{depth}:\n" for depth in range(700)) + "---\nwhale\n")
+    assert (notes.ids("whale"), names(notes, "deep.md")) == (["deep"], ["broken-yaml"])
+
+
+def test_pipes_and_hidden_notes_are_named(notes: Notes) -> None:
+    """What is no file is never opened; what begins with a dot is no note."""
+    os.mkfifo(notes.root / "pipe.md")
+    notes.write(".hidden.md", "whale\n")
+    assert (names(notes, "pipe.md"), names(notes, ".hidden.md"), notes.ids("whale")) == (["no-file"], ["hidden-note"], [])
+
+
 def test_twins_links_and_misplaced_notes_are_named(notes: Notes) -> None:
     """Unicode and case twins, symlinks, sync conflicts, notes in okl's own folders."""
     nfc, nfd = "Café.md", unicodedata.normalize("NFD", "Café.md")

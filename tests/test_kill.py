@@ -57,7 +57,7 @@ def kill_often(notes: Notes, rounds: int) -> None:
         notes.write(f"lib/note{number}.md", f"# Note {number}\n\nSee [[note{(number * 7) % 60}]] and some words. #tag{number % 5}\n")
     before = {path: path.read_bytes() for path in (notes.root / "lib").glob("*.md")}
     acknowledged: dict[str, str] = {}
-    chance = random.Random(7)  # noqa: S311 - moments, not secrets
+    chance = random.Random(7)
     for number in range(rounds):
         script = WRITER.replace("{START}", str(number)) if number % 2 else INDEXER
         for line in killed(notes, script, 0.25 + chance.random() * 0.6):

@@ -164,7 +164,7 @@ def test_yaml_that_cannot_be_read(head: str, line: int) -> None:
 
 def test_a_million_characters_are_too_many() -> None:
     """A frontmatter of over 1 MB is not parsed."""
-    assert read("a: " + "x" * properties.MAX_CHARS) == ({}, [Problem("broken-yaml", 1, "the frontmatter is over 1 MB")])
+    assert read("a: " + "x" * properties.MAX_CHARS) == ({}, [Problem("broken-yaml", 1, "the YAML is over 1 MB")])
 
 
 @LIGHT

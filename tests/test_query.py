@@ -48,7 +48,7 @@ def test_plain_words_stay_words(words: list[str]) -> None:
             Query(
                 'tag:sea topic:"deep sea" key:whale path:notes/* kind:memory -tag:old -path:tmp',
                 "",
-                filters=Filters(("sea",), ("deep sea",), ("whale",), ("notes/*",), ("memory",), ("old",), ("tmp",)),
+                filters=Filters(("sea",), ("deep sea",), ("whale",), ("notes/*",), ("memory",), not_tags=("old",), not_paths=("tmp",)),
             ),
         ),
         ("tag:a tag:b x", Query("tag:a tag:b x", "x", filters=Filters(tags=("a", "b")))),

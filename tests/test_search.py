@@ -212,7 +212,7 @@ def test_an_edited_file_is_found_as_it_is_now(notes: Notes) -> None:
     notes.write("a.md", "The lamp burns oil.\n")
     notes.write("b.md", "The lamp burns gas.\n")
     notes.knowledge.sync()
-    with notes.knowledge._fresh() as found:
+    with notes.knowledge.fresh_index() as found:
         notes.write("a.md", "Something above.\n\nThe lamp burns wood.\n")
         notes.write("b.md", "Nothing left.\n")
         from okl import query, search

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from okl import verbs
 from okl.errors import Busy, Conflict, Unavailable
 from okl.index.state import Indexed
 from okl.index.sync import Changes, decide, suspects
@@ -127,6 +128,11 @@ DAMAGE = {
     "the words are gone": lambda index: shutil.rmtree(index / "0001" / "text"),
     "the words' meta is garbage": lambda index: (index / "0001" / "text" / "meta.json").write_bytes(b"{}"),
     "the words are garbage": lambda index: [p.write_bytes(b"\xff" * 50) for p in (index / "0001" / "text").glob("*.term")],
+    "the positions are gone": lambda index: [p.unlink() for p in (index / "0001" / "text").glob("*.pos")],
+    "half of the words are garbage": lambda index: [
+        p.write_bytes(b"\x07" * (p.stat().st_size // 2) + p.read_bytes()[p.stat().st_size // 2 :])
+        for p in (index / "0001" / "text").glob("*.idx")
+    ],
     "a process died opening it": lambda index: (index / "OPENING.99999999").write_text("0001", encoding="utf-8"),
     "everything is gone": lambda index: shutil.rmtree(index),
 }
@@ -139,7 +145,8 @@ def test_a_damaged_index_is_built_again(notes: Notes, damage: str) -> None:
         notes.write(f"n{number}.md", f"whale {number} [[n{number + 1}]]\n")
     notes.knowledge.sync()
     DAMAGE[damage](notes.root / ".ok" / "index")
-    assert notes.ids("whale 3")[0] == "n3"
+    found = verbs.call(notes.knowledge, "search", {"query": '"whale 3"'})
+    assert found["results"][0]["note"] == "n3"
     notes.assert_sound()
 
 
@@ -191,6 +198,22 @@ def test_a_full_disk_does_not_stop_a_search(notes: Notes, monkeypatch: pytest.Mo
     monkeypatch.setattr("okl.store.os.fsync", full)
     found = notes.knowledge.search("whale")
     assert ([hit["note"] for hit in found["results"]], found["degraded"]) == (["a"], ["index"])
+
+
+def test_a_store_that_cannot_be_written_can_be_read(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With an index or without one, reading verbs answer; writing ones say what is missing."""
+    notes.write("a.md", "whale\n")
+    notes.knowledge.sync()
+
+    def refused(*_arguments: object, **_options: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("okl.index.generation.Path.mkdir", refused)
+    monkeypatch.setattr("okl.store.os.open", refused)
+    assert notes.ids("whale") == ["a"]
+    assert notes.knowledge.get(["a"])[0]["body"] == "whale\n"
+    with pytest.raises(Unavailable):
+        notes.knowledge.put("new text", id="b")
 
 
 def test_an_ignore_rule_above_the_notes_counts_at_once(notes: Notes) -> None:

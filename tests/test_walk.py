@@ -41,7 +41,7 @@ def test_notes_and_docs_are_found(tmp_path: Path) -> None:
     put(tmp_path, *notes, "a.txt", "b.markdown", "md", "x/pic.png", "c.md.bak", ".hidden.md")
     found = walk(tmp_path)
     assert paths(found) == sorted(notes)
-    assert found == Walk(found.stamps)
+    assert found == Walk(found.stamps, hidden=[".hidden.md"])
 
 
 def test_stamps(tmp_path: Path) -> None:
@@ -75,7 +75,14 @@ def test_folders_that_are_no_notes_places(tmp_path: Path) -> None:
     put(tmp_path, "deep/citations/x.md", "deep/store/x.md", "memories/x.md")
     found = walk(tmp_path)
     assert paths(found) == ["a.md", "deep/citations/x.md", "deep/store/x.md", "memories/x.md"]
-    assert sorted(found.misplaced) == ["citations/x.md", "graph/x.md", "journal/x.md", "store/normalized/lib/x.md", "store/x.md"]
+    assert sorted(found.misplaced) == [
+        "annotations/x.md",
+        "citations/x.md",
+        "graph/x.md",
+        "journal/x.md",
+        "store/normalized/lib/x.md",
+        "store/x.md",
+    ]
 
 
 def test_a_hidden_folder_can_be_included(tmp_path: Path) -> None:

@@ -99,17 +99,22 @@ class Cite:
         return json.dumps(self.data, ensure_ascii=False, indent=2) + "\n"
 
 
-def passage(note: Note, document: str, start: int, end: int, data: bytes) -> Passage:
-    """The span `[start, end)` of the body of `note`, whose file holds `data`, known as `document`."""
-    body, markup = note.body, note.markup
-    first = note.first_line + markup.line_of(start)
-    last = note.first_line + markup.line_of(max(start, end - 1))
-    heading = next((h.text for h in reversed(markup.headings) if h.line <= markup.line_of(start)), "")
+def passage(note: Note, document: str, start: int, end: int, data: bytes, title: str | None = None, heading: str | None = None) -> Passage:
+    """The span `[start, end)` of the body of `note`, whose file holds `data`, known as `document`.
+
+    Title and heading are looked for in the text where the caller does not know them.
+    """
+    body = note.body
+    line = body.count("\n", 0, start)
+    first = note.first_line + line
+    last = first + body.count("\n", start, max(start, end - 1))
+    if heading is None:
+        heading = next((h.text for h in reversed(note.markup.headings) if h.line <= line), "")
     return Passage(
         type=note.kind,
         document=document,
         path=note.path,
-        title=note.title,
+        title=note.title if title is None else title,
         sha256=note.body_sha256,
         blob=hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest(),
         start=start,
@@ -206,7 +211,8 @@ def cite_id_in(text: str) -> str | None:
 
 def quoted(document: str) -> str:
     """An id with all characters but letters, digits and `._/~-` percent-encoded."""
-    return quote(document, safe="/~", errors="surrogateescape")
+    found = quote(document, safe="/~", errors="surrogateescape")
+    return "%2D" + found[1:] if found.startswith("-") else found  # no shell command takes it for an option then
 
 
 def parse_handle(text: str) -> tuple[str, int, int] | None:

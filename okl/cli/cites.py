@@ -102,7 +102,9 @@ def _verdict_lines(row: dict[str, Any]) -> Iterator[str]:
         yield f"{row['id']}\tunknown\t{row['reason']}"
         return
     place = f"{row['path']}:{row['loc']['lines'][0]}-{row['loc']['lines'][1]}" if row["loc"] else row["path"] or "-"
-    more = f"\t{row['reason']}" if row["reason"] else ""
+    told = [row["reason"]] if row["reason"] else []
+    told += [f"the words stand in {', '.join(row['elsewhere'])}"] if row["elsewhere"] else []
+    more = f"\t{'; '.join(told)}" if told else ""
     yield f"{row['id']}\t{row['verdict']}\t{row['similarity']:.2f}\t{place}{more}"
     if row["diff"]:
         yield "  " + " ".join({"=": "{}", "-": "[-{}-]", "+": "{{+{}+}}"}[kind].format(words) for kind, words in row["diff"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -33,7 +34,7 @@ from okl.cli.terminal import (
     show,
     split,
 )
-from okl.errors import Conflict, Unavailable
+from okl.errors import Conflict, NotFound, Unavailable
 
 QUERY_SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": True}
 Words = Annotated[
@@ -204,6 +205,8 @@ def put(
         return
     if text is None:
         refuse("Say what to put: a text, a file, or - for stdin.")
+    if id is None and _looks_like_a_file(text) and not os.path.exists(text):
+        raise NotFound(f"There is no file {text}. To save these words, give them on stdin: ok put -")
     client = session.client()
     given = split(tags)
     if id is None and text != "-" and (is_file := _is_source(text)):
@@ -232,6 +235,14 @@ def put(
         dry_run=dry_run,
     )
     show_written(written, json)
+
+
+def _looks_like_a_file(text: str) -> bool:
+    """Whether a text is more likely the name of a file than words to keep."""
+    from okl.ingest.fetch import SUFFIXES
+
+    plain = text.strip()
+    return not re.search(r"\s", plain) and (plain.startswith(("./", "../", "/", "~/")) or os.path.splitext(plain)[1].lower() in SUFFIXES)
 
 
 def _is_source(text: str) -> str:
@@ -308,6 +319,8 @@ def edit(id: Annotated[str, typer.Argument(metavar="ID")], json: Json = False) -
         raise Unavailable("No editor is named: set VISUAL or EDITOR.")
     client = session.client()
     note = client.call("get", ids=[id])[0]
+    if lossy := next((p for p in note["problems"] if p["name"] in ("binary-file", "invalid-utf8")), None):
+        raise Conflict(f"{note['path']} line {lossy['line']}: {lossy['text']}. okl does not rewrite it.")
     copy = Path(tempfile.mkdtemp(prefix="ok-edit-")) / Path(note["path"]).name
     copy.write_bytes(note["text"].encode("utf-8"))
     try:
@@ -316,7 +329,10 @@ def edit(id: Annotated[str, typer.Argument(metavar="ID")], json: Json = False) -
         raise Unavailable(f"The editor {command[0]} cannot be run: {error.strerror}.") from error
     if done.returncode:
         raise Unavailable(f"The editor ended with {done.returncode}; the note is as it was, your text in {copy}.")
-    text = copy.read_bytes().decode("utf-8", errors="replace")
+    try:
+        text = copy.read_bytes().decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        raise Unavailable("The editor removed the file; the note is as it was.") from None
     try:
         written = client.call("save", id=note["id"], text=text, if_match=note["sha256"])
     except Conflict as error:

@@ -32,7 +32,7 @@ def _init_lines(made: dict[str, Any]) -> Iterator[str]:
     yield f"{made['store']} is a store" + (" already" if made["done"] == "unchanged" else "")
     yield from (f"  + {path}" for path in made["added"])
     if not made["repository"]:
-        yield "  git is not installed: notes have no versions"
+        yield "  no git repository: notes have no versions"
 
 
 def status(json: Json = False) -> None:

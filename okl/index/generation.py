@@ -125,6 +125,7 @@ class Generations:
             if not index.state.pending() and index.state.chunk_count() != index.text.size:
                 index.close()
                 raise TextBroken("tables and words do not belong together")
+            index.answered()
             return index
         except (StateBroken, TextBroken) as error:
             self.quarantine(generation)
@@ -165,16 +166,15 @@ class Generations:
         """Be the only writer; waits its turn and says for whom, then gives up with Busy."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            handle = (self.folder / "lock").open("a+", encoding="utf-8")
+            handle = (self.folder / "lock").open("a+b", buffering=0)
         except OSError as error:
             raise Unavailable(f"The index folder {self.folder} cannot be written: {error.strerror}.") from error
         with handle:
             self._acquire(handle, say, self._wait if wait is None else wait)
-            handle.seek(0)
-            handle.truncate()
-            with suppress(OSError):
-                handle.write(str(os.getpid()))
-                handle.flush()
+            with suppress(OSError):  # who holds it is good to know, no more
+                handle.seek(0)
+                handle.truncate()
+                handle.write(b"%d" % os.getpid())
             yield
 
     def _acquire(self, handle: Any, say: Callable[[str], None], wait: float) -> None:
@@ -187,7 +187,7 @@ class Generations:
                 return
             except BlockingIOError:
                 handle.seek(0)
-                holder = f"process {handle.read().strip() or '?'}"
+                holder = f"process {handle.read().decode(errors='replace').strip() or '?'}"
             waited = time.monotonic() - started
             if waited >= wait:
                 raise Busy(f"The index is being written by {holder}. Try again in a moment.")
@@ -204,7 +204,11 @@ class Generations:
             folder.mkdir()
             return Index(State(folder / "state.sqlite", fresh=True), Text(folder / "text", fresh=True), folder)
         except OSError as error:
+            shutil.rmtree(folder, ignore_errors=True)
             raise Unavailable(f"The index folder cannot be written: {error.strerror}.") from error
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
 
     def publish(self, index: Index, facts: dict[str, Any]) -> None:
         """Make a complete generation the live one; the one before it stays, older ones go."""

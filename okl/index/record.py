@@ -131,7 +131,8 @@ def _names(note: Note) -> list[tuple[str, int]]:
     rows += [(alias, ALIAS) for alias in note.aliases] + [(note.title, TITLE)]
     best: dict[str, int] = {}
     for name, strength in rows:
-        best[name_key(name)] = min(strength, best.get(name_key(name), TITLE))
+        key = _link_key(name)
+        best[key] = min(strength, best.get(key, TITLE))
     return sorted(best.items())
 
 

@@ -112,7 +112,8 @@ def _cjk_analyzer() -> tantivy.TextAnalyzer:
 
 def normal(text: str) -> str:
     """`text` in NFKC, so that full-width letters and ligatures are found by plain ones."""
-    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+    # İ in lower case would be two signs, which no other spelling of its word has
+    return text if text.isascii() else unicodedata.normalize("NFKC", text).replace("İ", "i")
 
 
 def terms(text: str, language: str) -> list[str]:
@@ -328,16 +329,16 @@ def _guarded() -> Iterator[None]:
         raise _failure(error) from error
     except BaseException as error:
         if type(error).__name__ == "PanicException":  # Rust's panic, which is no Exception
-            raise TextBroken(str(error)) from error
+            raise TextBroken(" ".join(str(error).split())[:100]) from error
         raise
 
 
 def _failure(error: Exception) -> Exception:
     told = str(error)
+    if isinstance(error, PermissionError) or any(mark in told for mark in ("os error 13", "os error 30", "ermission denied", "Read-only")):
+        return Unavailable("The index folder cannot be written.")
     if "LockBusy" in told or "lockfile" in told.lower():
         return Busy("Another process is writing the full-text index. Try again in a moment.")
     if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) or "os error 28" in told or "No space left" in told:
         return Unavailable("No space left on the disk for the index; the notes are as they were.")
-    if isinstance(error, PermissionError) or "os error 13" in told or "os error 30" in told:
-        return Unavailable("The index folder cannot be written.")
-    return TextBroken(told)
+    return TextBroken(" ".join(told.split())[:100])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 import time
@@ -91,7 +92,12 @@ def read(root: Path, path: str, settings: Settings) -> Read | None:
         found = replace(record(path, b"", settings), sha256="", problems=[reason])
         return Read(found, Stamp(0, 0, 0), racy=True)
     stamp = Stamp(stat.st_size, stat.st_mtime_ns, stat.st_ino)
-    return Read(record(path, data, settings), stamp, is_racy(stamp, now))
+    try:
+        found = record(path, data, settings)
+    except Exception as error:  # noqa: BLE001 - a bug that one file meets must cost that file only; doctor names it
+        bug = ("unparsed", 1, f"a bug in okl: {type(error).__name__}: {error}; only the name is indexed")
+        found = replace(record(path, b"", settings), sha256=hashlib.sha256(data).hexdigest(), problems=[bug])
+    return Read(found, stamp, is_racy(stamp, now))
 
 
 def is_racy(stamp: Stamp, read_ns: int) -> bool:

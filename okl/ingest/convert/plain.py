@@ -62,8 +62,8 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_LIKELY = ["cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1256", "koi8_r", "gb18030", "big5", "cp949", "mac_roman"]
-_SHORT = 64
+_UNLIKELY = ["utf_16", "utf_16_be", "utf_16_le", "utf_32", "utf_32_be", "utf_32_le", "utf_7", "cp1006", "cp864", "hp_roman8"]
+_SHORT = 16
 
 
 def _guessed(data: bytes) -> tuple[str, str]:
@@ -74,7 +74,7 @@ def _guessed(data: bytes) -> tuple[str, str]:
         if "\ufffd" not in text and len(_KANA.findall(text)) * 5 > len(text):
             return text, encoding
     odd = sum(byte > 127 for byte in data[:10_000])
-    best = from_bytes(data, cp_isolation=_LIKELY).best() if odd >= _SHORT else None
+    best = from_bytes(data, cp_exclusion=_UNLIKELY).best() if odd >= _SHORT else None
     if best is None and odd >= _SHORT and odd * 2 > len(data[:10_000]):
         raise Unconvertible("it is no text in any known encoding")
     return (str(best), best.encoding) if best else (data.decode("cp1252", errors="replace"), "cp1252")
