@@ -83,14 +83,16 @@ _KINDS = {
     "hr": "rule",
 }
 
-_WIKILINK = re.compile(r"(!?)\[\[((?:[^\[\]\n]++|\[(?!\[)|\](?!\])){1,1000}+)\]\]")
+# Each begins with a plain sign, which is found fast; what stands before it is looked at afterwards.
+_WIKILINK = re.compile(r"\[\[((?:[^\[\]\n]++|\[(?!\[)|\](?!\])){1,1000}+)\]\]")
 _MARKDOWN_LINK = re.compile(
-    r"(!?)\[((?:[^\[\]\\\n]|\\.){0,500})\]\([ \t]*(<[^<>\n]{1,2000}>|[^\s()<>]{1,2000}(?:\([^\s()]{0,500}\)[^\s()]{0,500}){0,4})"
+    r"\[((?:[^\[\]\\\n]++|\\.){0,500}+)\]\([ \t]*(<[^<>\n]{1,2000}>|[^\s()<>]{1,2000}(?:\([^\s()]{0,500}\)[^\s()]{0,500}){0,4})"
     r"(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?[ \t]*\)"
 )
 _DEFINITION = re.compile(r"^ {0,3}\[([^\]\n^]{1,500})\]:[ \t]*(<[^<>\n]+>|\S+)", re.M)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_TAG = re.compile(r"(?:(?<=[\s(\[{>,;*_~\"“‘—–])|(?<![\s\S]))#([^\s\u2000-\u206f\u2e00-\u2e7f'!\"#$%&()*+,.:;<=>?@^`{|}~\[\]\\]{1,200})")
+_TAG = re.compile(r"#([^\s\x00\u2000-\u206f\u2e00-\u2e7f'!\"#$%&()*+,.:;<=>?@^`{|}~\[\]\\]{1,200})")
+_BEFORE_TAG = frozenset(' \t\n\r\f\v\u00a0\u3000([{>,;*_~"“‘—–')
 _FIELD_LINE = re.compile(r"^[ \t>]*(?:[-*+][ \t]+(?:\[.\][ \t]+)?)?[*_]{0,3}([^\W\d_][\w /-]{0,60}?)[*_]{0,3}::[ \t]+(\S[^\n]*)", re.M)
 _FIELD_INLINE = re.compile(r"(?<!\[)[\[(]([^\W\d_][\w /-]{0,60}?)::[ \t]+((?:[^\[\]()\n]++|\[\[[^\[\]\n]{1,200}\]\]){1,50})[\])]")
 _BLOCK_ID = re.compile(r"(?:^|(?<=\s))\^([A-Za-z0-9-]{1,100})[ \t]*$", re.M)
@@ -156,8 +158,8 @@ def _headings(tokens: list[Token], lines: int) -> list[Heading]:
 
 def plain(text: str) -> str:
     """A heading's or title's words without Obsidian's and Markdown's marks."""
-    text = _WIKILINK.sub(lambda m: m[2].replace("\\|", "|").rpartition("|")[2], text)
-    text = _MARKDOWN_LINK.sub(lambda m: m[2], text)
+    text = _WIKILINK.sub(lambda m: m[1].replace("\\|", "|").rpartition("|")[2], text)
+    text = _MARKDOWN_LINK.sub(lambda m: m[1], text)
     text = _BLOCK_ID.sub("", text)
     return " ".join(re.sub(r"[*`]|(?<!\w)_|_(?!\w)", "", text).split())
 
@@ -225,7 +227,8 @@ def _without(text: str, spans: Iterator[tuple[int, int]] | list[tuple[int, int]]
     parts, at = [], 0
     for start, end in sorted(spans):
         if start >= at:
-            parts += [text[at:start], _NOT_NEWLINE.sub(_FILLER, text[start:end])]
+            blank = _FILLER * (end - start) if text.find("\n", start, end) < 0 else _NOT_NEWLINE.sub(_FILLER, text[start:end])
+            parts += [text[at:start], blank]
             at = end
     return "".join([*parts, text[at:]]) if parts else text
 
@@ -235,17 +238,22 @@ def _links(visible: str, body: str) -> tuple[list[Link], str]:
     links = []
     if "[[" in visible:
         found = list(_WIKILINK.finditer(visible))
-        links += [wikilink(body[m.start(2) : m.end(2)], "embed" if m[1] else "wiki", m.start()) for m in found]
+        links += [wikilink(body[m.start(1) : m.end(1)], *_kind(visible, m.start(), "wiki")) for m in found]
         visible = _without(visible, [m.span() for m in found])
     if "](" in visible:
         found = list(_MARKDOWN_LINK.finditer(visible))
-        links += [_markdown_link("embed" if m[1] else "markdown", body[m.start(2) : m.end(2)], m[3], m.start()) for m in found]
+        links += [_markdown_link(body[m.start(1) : m.end(1)], m[2], *_kind(visible, m.start(), "markdown")) for m in found]
         visible = _without(visible, [m.span() for m in found])
     if "]:" in visible:
         found = list(_DEFINITION.finditer(visible))
-        links += [_markdown_link("markdown", body[m.start(1) : m.end(1)], m[2], m.start(1) - 1) for m in found]
+        links += [_markdown_link(body[m.start(1) : m.end(1)], m[2], "markdown", m.start(1) - 1) for m in found]
         visible = _without(visible, [m.span() for m in found])
     return sorted((link for link in links if link), key=lambda link: link.start), visible
+
+
+def _kind(text: str, at: int, plain: str) -> tuple[str, int]:
+    """The kind and the start of the link at `at`: an embed, from its `!` on, if there is one before it."""
+    return ("embed", at - 1) if at and text[at - 1] == "!" else (plain, at)
 
 
 def wikilink(inner: str, kind: str, start: int) -> Link | None:
@@ -255,7 +263,7 @@ def wikilink(inner: str, kind: str, start: int) -> Link | None:
     return Link(target.strip(), fragment.strip(), text.strip(), kind, start) if target.strip() else None
 
 
-def _markdown_link(kind: str, text: str, target: str, start: int) -> Link | None:
+def _markdown_link(text: str, target: str, kind: str, start: int) -> Link | None:
     target = target.strip("<>")
     if _SCHEME.match(target) or target.startswith(("#", "//")):
         return None
@@ -267,13 +275,13 @@ def _markdown_link(kind: str, text: str, target: str, start: int) -> Link | None
 def _tags(rest: str) -> list[str]:
     if "#" not in rest:
         return []
-    found = (m[1].strip("/") for m in _TAG.finditer(rest))
+    found = (m[1].strip("/") for m in _TAG.finditer(rest) if not m.start() or rest[m.start() - 1] in _BEFORE_TAG)
     return list(dict.fromkeys(tag for tag in found if is_tag(tag)))
 
 
 def is_tag(text: str) -> bool:
     """Whether `text` may be a tag: it needs one letter or sign that is no digit."""
-    return bool(text) and any(not c.isdigit() and c not in "/-_" for c in text)
+    return bool(text) and not text.replace("/", "").replace("-", "").replace("_", "").isdigit() and bool(text.strip("/-_"))
 
 
 def _fields(visible: str, body: str) -> list[tuple[str, str]]:

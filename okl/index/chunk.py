@@ -11,6 +11,7 @@ from okl.note import Note, sha256
 
 SMALL = 64
 _TOKEN = re.compile(r"[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]{1,64}|\S")
+_ASCII_TOKEN = re.compile(r"\w{1,64}|\S")
 _SENTENCE_END = re.compile(r"[.!?。！？]['\")\]]*\s|\n")
 
 
@@ -42,7 +43,8 @@ def chunks(note: Note, limit: int, overlap: int) -> list[Chunk]:
     into windows that share `overlap` tokens. Together they cover every line that is not blank.
     """
     markup, body = note.markup, note.body
-    pieces = [piece for block in markup.blocks for piece in _pieces(body, markup, block, limit, overlap)]
+    ascii_only = body.isascii()
+    pieces = [piece for block in markup.blocks for piece in _pieces(body, ascii_only, markup, block, limit, overlap)]
     spans = [(group[0].start, group[-1].end, group[0].line) for group in _groups(pieces, limit)]
     paths = _heading_paths(markup.headings)
     return [_chunk(note, *span, paths) for span in spans or [(0, len(body), 0)]]
@@ -61,13 +63,13 @@ def _chunk(note: Note, start: int, end: int, line: int, paths: list[tuple[int, t
     )
 
 
-def _pieces(body: str, markup: Markup, block: Block, limit: int, overlap: int) -> Iterator[_Piece]:
+def _pieces(body: str, ascii_only: bool, markup: Markup, block: Block, limit: int, overlap: int) -> Iterator[_Piece]:
     start = markup.lines[block.start]
     end = markup.lines[block.end] - 1 if block.end < len(markup.lines) else len(body)
     while end > start and body[end - 1].isspace():
         end -= 1
     heading = block.kind == "heading"
-    tokens = len(_TOKEN.findall(body, start, end))
+    tokens = len((_ASCII_TOKEN if ascii_only else _TOKEN).findall(body, start, end))
     if tokens <= limit:
         yield _Piece(start, end, tokens, heading, block.start)
         return
