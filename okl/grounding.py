@@ -89,7 +89,6 @@ class _Known:
     """What is in the grounding store already."""
 
     def __init__(self, store: Store, index: Index) -> None:
-        self._store = store
         rows = index.state.rows("SELECT path FROM notes WHERE kind = 'doc' ORDER BY path")
         self.docs: dict[str, note.Note] = {path: note.parse(path, store.read(path)) for (path,) in rows if store.exists(path)}
         self.by_hash = {str(source(doc).get("sha256")): path for path, doc in self.docs.items()}

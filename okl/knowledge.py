@@ -32,8 +32,6 @@ Rows = list[Data]
 class Knowledge(Opened):
     """An open store and its verbs."""
 
-    # --- the index ---
-
     def sync(self, accept_deletions: bool = False) -> Data:
         """Bring the index up to date with the files."""
         started = time.perf_counter()

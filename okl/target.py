@@ -12,6 +12,7 @@ from okl.cite.record import Passage, parse_handle, passage
 from okl.errors import Conflict, NotFound, UsageError
 from okl.index.generation import Index
 from okl.index.names import resolve
+from okl.markup import name_key
 from okl.note import Note, parse
 from okl.store import Store
 
@@ -75,9 +76,31 @@ def passage_at(store: Store, index: Index, target: str, span: Span, cwd: Path | 
     lines = _LINES.match(target)
     if lines and not named and not _is_name(store, index, target, cwd):
         target, span = lines[1], Span(lines=f"{lines[2]}-{lines[3] or lines[2]}")
+    name, mark, fragment = target.rpartition("#")
+    if mark and not named and not _is_name(store, index, target, cwd):
+        found = document(store, index, name, cwd)
+        return _at(found, *_fragment_span(found.note, fragment))
     found = document(store, index, target, cwd)
     start, end = _resolve_span(found.note, span)
     return _at(found, start, end)
+
+
+def _fragment_span(note: Note, fragment: str) -> tuple[int, int]:
+    """The block that `^id` marks, or the section under a heading, as `[[Note#…]]` means it."""
+    markup, body = note.markup, note.body
+    if fragment.startswith("^") and fragment[1:] in markup.block_ids:
+        line = markup.line_of(markup.block_ids[fragment[1:]])
+        block = next((b for b in markup.blocks if b.start <= line < b.end), None)
+        first, last = (block.start, block.end) if block else (line, line + 1)
+    else:
+        wanted = name_key(fragment.rpartition("#")[2])
+        heading = next((h for h in markup.headings if name_key(h.text) == wanted), None)
+        if heading is None:
+            raise NotFound(f"There is no heading or block “{fragment}” in {note.path}.")
+        after = (h.line for h in markup.headings if h.line > heading.line and h.level <= heading.level)
+        first, last = heading.line, next(after, len(markup.lines))
+    end = markup.lines[last] if last < len(markup.lines) else len(body)
+    return _trimmed(body, markup.lines[first], end)
 
 
 def _is_name(store: Store, index: Index, target: str, cwd: Path | None) -> bool:

@@ -20,7 +20,6 @@ class Verb:
 
     name: str
     action: Callable[..., Any]
-    writes: bool = False
 
     @property
     def text(self) -> str:
@@ -42,27 +41,27 @@ VERBS: dict[str, Verb] = {
         Verb("list", Knowledge.list),
         Verb("status", Knowledge.status),
         Verb("doctor", Knowledge.doctor),
-        Verb("put", Knowledge.put, writes=True),
-        Verb("put_all", Knowledge.put_all, writes=True),
-        Verb("put_file", Knowledge.put_file, writes=True),
-        Verb("tag", Knowledge.tag, writes=True),
-        Verb("save", Knowledge.save, writes=True),
-        Verb("mem_add", Knowledge.mem_add, writes=True),
-        Verb("mem_update", Knowledge.mem_update, writes=True),
-        Verb("mem_delete", Knowledge.mem_delete, writes=True),
-        Verb("store_ingest", Knowledge.store_ingest, writes=True),
+        Verb("put", Knowledge.put),
+        Verb("put_all", Knowledge.put_all),
+        Verb("put_file", Knowledge.put_file),
+        Verb("tag", Knowledge.tag),
+        Verb("save", Knowledge.save),
+        Verb("mem_add", Knowledge.mem_add),
+        Verb("mem_update", Knowledge.mem_update),
+        Verb("mem_delete", Knowledge.mem_delete),
+        Verb("store_ingest", Knowledge.store_ingest),
         Verb("store_list", Knowledge.store_list),
-        Verb("store_remove", Knowledge.store_remove, writes=True),
-        Verb("cite_make", Knowledge.cite_make, writes=True),
-        Verb("cite_verify", Knowledge.cite_verify, writes=True),
+        Verb("store_remove", Knowledge.store_remove),
+        Verb("cite_make", Knowledge.cite_make),
+        Verb("cite_verify", Knowledge.cite_verify),
         Verb("cite_open", Knowledge.cite_open),
         Verb("cite_list", Knowledge.cite_list),
-        Verb("index", Knowledge.index, writes=True),
+        Verb("index", Knowledge.index),
         Verb("index_check", Knowledge.index_check),
-        Verb("sync", Knowledge.sync, writes=True),
+        Verb("sync", Knowledge.sync),
         Verb("config_list", Knowledge.config_list),
         Verb("config_get", Knowledge.config_get),
-        Verb("config_set", Knowledge.config_set, writes=True),
+        Verb("config_set", Knowledge.config_set),
     )
 }
 

@@ -482,3 +482,28 @@ def test_ids_that_look_like_options_are_safe_in_pipes(notes: Notes, ok: Ok) -> N
     handle = ok("search", "whale", "--json").json[0]["id"]
     assert handle == "%2Dd#char0-5"
     assert ok("cite", "make", handle).code == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "quote"),
+    [
+        (
+            "optics/Fresnel lens.md#^keep-the-curve",
+            "Only the surfaces of a lens bend light; the glass between them merely carries it. ^keep-the-curve",
+        ),
+        ("places/Eddystone.md:L1-1", None),
+        ("Fresnel lens#Nowhere", None),
+        ("ok://note/people/John%20Smeaton#char=1-15", "# John Smeaton"),
+        ("Range of a light#In one line", None),
+    ],
+)
+def test_targets(lights: Notes, ok: Ok, target: str, quote: str | None) -> None:
+    """A block, a section, lines, a handle or an address name a passage; what is not there is said so."""
+    ran = ok("cite", "make", target, "--json")
+    if quote is not None:
+        assert ran.json["quote"] == quote
+    elif "In one line" in target:
+        assert ran.json["quote"].startswith("## In one line")
+        assert "## Geographic range" not in ran.json["quote"]
+    else:
+        assert ran.code in (1, 2)

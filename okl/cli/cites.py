@@ -28,7 +28,7 @@ from okl.cli.terminal import (
 app = typer.Typer(help="Cites: make, verify, open, list.", no_args_is_help=True)
 Targets = Annotated[
     list[str],
-    typer.Argument(metavar="TARGET…", help="A path, an id, a handle from search, path:L10-20; - for search results on stdin."),
+    typer.Argument(metavar="TARGET…", help="A path or id, path:L10-20, id#Heading, id#^block, a handle; - for search results on stdin."),
 ]
 Retention = Annotated[str | None, typer.Option("--retention", "--retention-class", help="temp, standard, durable or pinned.")]
 

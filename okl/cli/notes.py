@@ -207,17 +207,11 @@ def put(
         refuse("Say what to put: a text, a file, or - for stdin.")
     if id is None and _looks_like_a_file(text) and not os.path.exists(text):
         raise NotFound(f"There is no file {text}. To save these words, give them on stdin: ok put -")
-    client = session.client()
     given = split(tags)
-    if id is None and text != "-" and (is_file := _is_source(text)):
-        if is_file == "inside":
-            show_written(client.call("put_file", path=text), json)
-            return
-        from okl.cli.sources import ingest_all
-
-        ingest_all([text], [tag for tag in given if "=" not in tag], dry_run, json)
+    if id is None and text != "-" and (place := _place_of(text)):
+        _put_source(text, place, [tag for tag in given if "=" not in tag], dry_run, json)
         return
-    written = client.call(
+    written = session.client().call(
         "put",
         text=_text_of(text, id),
         id=id,
@@ -237,6 +231,16 @@ def put(
     show_written(written, json)
 
 
+def _put_source(path: str, place: str, tags: list[str], dry_run: bool, json: bool) -> None:
+    """A file of the store is indexed where it lies; what lies outside becomes a source."""
+    if place == "inside":
+        show_written(session.client().call("put_file", path=path), json)
+        return
+    from okl.cli.sources import ingest_all
+
+    ingest_all([path], tags, dry_run, json)
+
+
 def _looks_like_a_file(text: str) -> bool:
     """Whether a text is more likely the name of a file than words to keep."""
     from okl.ingest.fetch import SUFFIXES
@@ -245,7 +249,7 @@ def _looks_like_a_file(text: str) -> bool:
     return not re.search(r"\s", plain) and (plain.startswith(("./", "../", "/", "~/")) or os.path.splitext(plain)[1].lower() in SUFFIXES)
 
 
-def _is_source(text: str) -> str:
+def _place_of(text: str) -> str:
     """`inside` for a file of the store, `outside` for another file, a folder or an address, else nothing."""
     if "://" in text.split(" ", 1)[0] and " " not in text.strip():
         return "outside"

@@ -6,7 +6,6 @@ import hashlib
 import json
 import posixpath
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -155,9 +154,3 @@ def _link(note: Note, link: Link) -> tuple[str, str, str, str, int, str, str]:
 
 def _link_key(target: str) -> str:
     return name_key(target).removesuffix(".md")
-
-
-def settings_text(settings: Settings, parts: Sequence[str]) -> str:
-    """The settings and versions an index was made with, as one line to compare."""
-    chosen = f"tokens={settings.tokens} overlap={settings.overlap} languages={','.join(settings.languages)}"
-    return " ".join([chosen, *parts])

@@ -220,14 +220,6 @@ class State:
         )
         return {row[0]: _chunk_row(row) for row in rows}
 
-    def chunks_of(self, path: str) -> list[ChunkRow]:
-        """The chunks of one file, in order."""
-        rows = self.rows(
-            "SELECT number, path, ord, start, end, line_start, line_end, headings, sha256 FROM chunks WHERE path = ? ORDER BY ord",
-            (path,),
-        )
-        return [_chunk_row(row) for row in rows]
-
     def languages(self) -> list[str]:
         """The languages of the store, the commonest first."""
         rows = self.rows("SELECT language, count(*) FROM notes GROUP BY language ORDER BY 2 DESC, 1")
