@@ -7,10 +7,11 @@ import re
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from okl import gitignore
 
-SYSTEM_FOLDERS = ("annotations", "citations", "graph", "journal", "memories/topics", "store", "system")
+SYSTEM_FOLDERS = ("annotations/", "citations/", "graph/", "journal/", "memories/topics/", "store/", "system/")
 DOCS = "store/normalized"
 _SKIPPED_NAMES = frozenset(("node_modules",))
 _CONFLICT_TWIN = re.compile(r"\.sync-conflict-|\((?:[^()]*['’]s )?conflicted copy")
@@ -18,8 +19,7 @@ _OURS = re.compile(r"memories/topics/|system/(?:state|tag|prompt|meta|key)/|syst
 _LEFTOVER = re.compile(r"\.ok-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}\.tmp\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
+class Stamp(NamedTuple):
     """What tells cheaply that a file changed: bytes, modification time in ns, inode."""
 
     size: int
@@ -144,39 +144,42 @@ def _is_hidden(path: str, rules: _Rules) -> bool:
 
 
 def _take(entry: os.DirEntry[str], path: str, found: Walk, rules: _Rules) -> None:
-    if entry.name.startswith("."):
-        if _LEFTOVER.match(entry.name):
-            found.leftovers.append(path)
-        elif not entry.name.startswith((".#", ".ok-")) and _printable(path, found):
-            found.hidden.append(path)
-        return
-    if not _printable(path, found) or _is_hidden(path, rules):
-        return
     if not entry.is_file(follow_symlinks=False):
         found.special.append(path)
-        return
-    if _CONFLICT_TWIN.search(entry.name):
+    elif path in rules.known or _is_new_note(entry.name, path, found, rules):
+        try:
+            stat = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            return
+        found.stamps[path] = Stamp(stat.st_size, stat.st_mtime_ns, stat.st_ino)
+
+
+def _is_new_note(name: str, path: str, found: Walk, rules: _Rules) -> bool:
+    """Whether a file that was not known before is a note; why not is kept in `found`."""
+    if name.startswith("."):
+        if _LEFTOVER.match(name):
+            found.leftovers.append(path)
+        elif not name.startswith((".#", ".ok-")) and _printable(path, found):
+            found.hidden.append(path)
+    elif not _printable(path, found) or _is_hidden(path, rules):
+        return False
+    elif _CONFLICT_TWIN.search(name):
         found.conflict_twins.append(path)
-        return
-    if not is_note_path(path):
+    elif not is_note_path(path):
         if not _OURS.match(path):
             found.misplaced.append(path)
-        return
-    if path not in rules.known and not path.startswith(DOCS) and rules.ignore.matches(path, is_folder=False):
+    elif not path.startswith(DOCS) and rules.ignore.matches(path, is_folder=False):
         found.ignored += 1
-        return
-    try:
-        stat = entry.stat(follow_symlinks=False)
-    except FileNotFoundError:
-        return
-    found.stamps[path] = Stamp(stat.st_size, stat.st_mtime_ns, stat.st_ino)
+    else:
+        return True
+    return False
 
 
 def is_note_path(path: str) -> bool:
     """Whether a `.md` file at `path` is a note or a doc, by where it lies."""
     if path.startswith(DOCS + "/"):
         return path.endswith(".ok.md")
-    return not any(path.startswith(folder + "/") for folder in SYSTEM_FOLDERS)
+    return not path.startswith(SYSTEM_FOLDERS)
 
 
 def leftover_owner(path: str) -> tuple[str, int] | None:

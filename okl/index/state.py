@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from okl.errors import Busy, Unavailable
 from okl.index.record import Record
@@ -64,8 +64,7 @@ class StateBroken(Exception):
     """SQLite cannot read its file; it is to be set aside and built again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Indexed:
+class Indexed(NamedTuple):
     """What the index knows of a file: its stamp, its bytes' sha256, whether the stamp is too young to be trusted."""
 
     stamp: Stamp

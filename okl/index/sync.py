@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
@@ -197,7 +197,7 @@ def _refresh(index: Index, touched: Iterable[str], walked: Walk, indexed: Mappin
     rows = []
     for path in touched:
         stamp, known = walked.stamps[path], indexed[path]
-        fresh = replace(known, stamp=stamp, racy=is_racy(stamp, scanned_ns) or not known.sha256)
+        fresh = known._replace(stamp=stamp, racy=is_racy(stamp, scanned_ns) or not known.sha256)
         if fresh != known:
             rows.append((path, fresh))
     if rows:
