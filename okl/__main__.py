@@ -12,9 +12,12 @@ def main() -> None:
 
         print(f"okl {__version__}")
         return
-    from okl.cli.app import main as run
+    try:
+        from okl.cli.app import main as run
 
-    sys.exit(run())
+        sys.exit(run())
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 if __name__ == "__main__":

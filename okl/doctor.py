@@ -182,7 +182,7 @@ def _surroundings(store: Store) -> Iterator[Finding]:
 
 def _index(fresh: Fresh) -> Iterator[Finding]:
     texts = {
-        "lag": "another process is writing the index; it may lag behind the files",
+        "lag": "the index could not be brought up to date; it may lag behind the files",
         "index": "the index cannot be written; searches read all files",
         "deletions": "more than half of the notes are gone; the index waits for “ok sync --accept-deletions”",
     }

@@ -91,13 +91,20 @@ class _Known:
     def __init__(self, store: Store, index: Index) -> None:
         rows = index.state.rows("SELECT path FROM notes WHERE kind = 'doc' ORDER BY path")
         self.docs: dict[str, note.Note] = {path: note.parse(path, store.read(path)) for (path,) in rows if store.exists(path)}
-        self.by_hash = {str(source(doc).get("sha256")): path for path, doc in self.docs.items()}
+        self.by_hash = {_bytes_of(doc): path for path, doc in self.docs.items()}
+        self.by_url = {str(source(doc).get("url")): path for path, doc in self.docs.items()}
 
     def put(self, path: str, text: str) -> note.Note:
         doc = note.loads(path, text)
         self.docs[path] = doc
-        self.by_hash[str(source(doc).get("sha256"))] = path
+        self.by_hash[_bytes_of(doc)] = path
+        self.by_url[str(source(doc).get("url"))] = path
         return doc
+
+
+def _bytes_of(doc: note.Note) -> tuple[str, str]:
+    """What makes two sources one: their bytes and how they are read."""
+    return str(source(doc).get("sha256")), str(source(doc).get("media_type"))
 
 
 def source(doc: note.Note) -> Mapping[str, Any]:
@@ -131,9 +138,13 @@ def _kept(store: Store, known: _Known, item: Item, apart: Apart, plan: Plan, dat
     doc = known.docs.get(path)
     if doc is not None and source(doc).get("sha256") == digest and store.exists(document.source_path(tree)):
         return Outcome("unchanged", item.url, path, doc.body_sha256[:16])
-    if (twin := known.by_hash.get(digest)) and twin != path and doc is None:
+    if doc is None and (twin := known.by_hash.get((digest, kind))):
         return _also(store, known, twin, item, plan)
+    if not data:
+        return Outcome("skipped", item.url, reason="it is empty")
     converted = apart.convert(kind, data)
+    if doc is not None and also(doc) and not plan.dry_run:
+        _keep_for_others(store, known, tree, doc)
     about = {"url": item.url, "sha256": digest, "media_type": kind, "fetched_at": plan.now, "encoding": converted.encoding}
     title = posixpath.basename(tree)
     text = document.text(converted, {k: v for k, v in about.items() if v}, title, list(plan.tags))
@@ -145,8 +156,24 @@ def _kept(store: Store, known: _Known, item: Item, apart: Apart, plan: Plan, dat
     return Outcome(outcome, item.url, path, fresh.body_sha256[:16], "; ".join(converted.notes) or None)
 
 
+def _keep_for_others(store: Store, known: _Known, tree: str, doc: note.Note) -> None:
+    """Before a source changes: its old bytes stay, under a name of their own, for the other names they were found under."""
+    first, *rest = also(doc)
+    told = {key: value for key, value in source(doc).items() if key != "also"}
+    values = {**doc.values, "source": {**told, "url": first, **({"also": rest} if rest else {})}}
+    root, ending = posixpath.splitext(tree)
+    place = f"{root}-{str(told.get('sha256'))[:6]}{ending}"
+    if store.exists(document.source_path(tree)):
+        store.write(document.source_path(place), store.read(document.source_path(tree)), force=True)
+    text = note.compose(values, doc.body)
+    store.write(document.doc_path(place), text.encode(), force=True)
+    known.put(document.doc_path(place), text)
+
+
 def _tree(known: _Known, item: Item, digest: str) -> str:
-    """The source's place; if another source with other bytes has it already, a place of its own beside it."""
+    """The source's place: where it lies already, or its own; beside it if another source with other bytes lies there."""
+    if (there := known.by_url.get(item.url)) is not None:
+        return original_of(there).removeprefix(document.SOURCES + "/")
     doc = known.docs.get(document.doc_path(item.tree))
     if doc is None or source(doc).get("url") == item.url or source(doc).get("sha256") == digest:
         return item.tree

@@ -52,7 +52,7 @@ def init(folder: Path, name: str = "default", from_vault: bool = False, dry_run:
     added = [path for path in sorted(wanted) if not os.path.lexists(root / path)]
     if not dry_run:
         _make(root, {path: wanted[path] for path in added})
-        added += _ignore(root, ignore.split())
+    added += _ignore(root, ignore.split(), dry_run)
     repository = history.repository(root) is not None if dry_run or from_vault else history.init(root)
     return {
         "store": str(root),
@@ -92,7 +92,7 @@ def _make(root: Path, wanted: dict[str, bytes]) -> None:
         store.write(path, wanted[path])
 
 
-def _ignore(root: Path, lines: list[str]) -> list[str]:
+def _ignore(root: Path, lines: list[str], dry_run: bool) -> list[str]:
     """Add the lines that `.gitignore` lacks, leaving its own as they are."""
     path = root / ".gitignore"
     before = path.read_bytes() if path.exists() else b""
@@ -100,6 +100,8 @@ def _ignore(root: Path, lines: list[str]) -> list[str]:
     missing = [line for line in lines if line not in there]
     if not missing:
         return []
+    if dry_run:
+        return [".gitignore"]
     newline = "\r\n" if b"\r\n" in before else "\n"
     glue = newline if before and not before.endswith(b"\n") else ""
     Store(root).write(".gitignore", before + (glue + "".join(line + newline for line in missing)).encode(), force=True)

@@ -96,7 +96,7 @@ class Note:
     @cached_property
     def tags(self) -> list[str]:
         """Tags of the frontmatter and of the body, each once, without `#`."""
-        value = self.values.get("tags", self.values.get("tag"))
+        value = self.values.get(self.tags_key)
         words = texts(value) if isinstance(value, list) else re.split(r"[,\s]+", value if isinstance(value, str) else "")
         found = [word.strip().lstrip("#").strip("/") for word in words] + self.markup.tags
         first: dict[str, str] = {}
@@ -104,6 +104,12 @@ class Note:
             if is_tag(tag):
                 first.setdefault(name_key(tag), tag)
         return list(first.values())
+
+    @property
+    def tags_key(self) -> str:
+        """The property that holds the tags: `tags`, or `tag`, however it is written."""
+        by_name = {key.casefold(): key for key in reversed(self.values)}
+        return by_name.get("tags") or by_name.get("tag") or "tags"
 
     @property
     def topics(self) -> list[str]:

@@ -16,7 +16,8 @@ def start(module: str) -> subprocess.Popen[bytes]:
     It does not import the caller's `__main__`, so it works from any script and any test.
     """
     code = _START.format(path=sys.path, module=module)
-    return subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    # a session of its own: Ctrl-C is the parent's business, which ends its children itself
+    return subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
 
 
 def send(stream: IO[bytes], value: Any) -> None:

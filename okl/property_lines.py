@@ -204,7 +204,8 @@ def _patched(lines: list[str], entry: _Entry, value: Value) -> str | None:
     if not one_line or isinstance(value, dict):
         return None
     if isinstance(value, list):
-        if not (isinstance(node, yaml.SequenceNode) and node.flow_style):
+        written = isinstance(node, yaml.ScalarNode) and node.start_mark.column < node.end_mark.column
+        if not (written or (isinstance(node, yaml.SequenceNode) and node.flow_style)):
             return None
         fresh = flow(value)
     elif isinstance(node, yaml.ScalarNode) and node.start_mark.column < node.end_mark.column:

@@ -12,7 +12,7 @@ from okl import citing, query, search
 from okl.cite.record import Cite
 from okl.config import Config
 from okl.doctor import Finding
-from okl.errors import NotFound, OklError, UsageError
+from okl.errors import OklError, UsageError
 from okl.fresh import Fresh
 from okl.index import dump
 from okl.index.generation import Generations, Index
@@ -109,6 +109,8 @@ def _links(index: Index, path: str) -> list[Data]:
 
 def listed(index: Index, filters: Filters, sort: str, limit: int | None, now: datetime) -> list[Data]:
     """Notes that pass the filters: newest first by `updated` and `created`, else in order of `sort`."""
+    if limit is not None and limit < 1:
+        raise UsageError("A limit is at least 1.")
     if sort not in SORTS:
         raise UsageError(f"“{sort}” is no order; it is one of {', '.join(SORTS)}.")
     found = sorted(Selection(index, filters, now).admit().values(), key=lambda row: row.path)
@@ -201,7 +203,7 @@ def verdict(store: Store, index: Index, name: str, writer: Writer | None, fix: b
     """How one cite stands; a cite that is unknown or broken has the verdict `unknown`."""
     try:
         cite = citing.load(store, name)
-    except NotFound as error:
+    except OklError as error:
         return {"id": name, "verdict": "unknown", "reason": str(error).rstrip(".")}
     verified = citing.verify(store, index, cite)
     if writer is not None:

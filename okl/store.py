@@ -67,6 +67,8 @@ class Store:
         try:
             if full.is_symlink() and not self._inside(full):
                 raise UsageError(f"“{path}” is a symlink that leads out of the store.")
+            if not full.is_file() and full.exists():
+                raise Unavailable(f"{path} is no file.")
             return full.read_bytes()
         except FileNotFoundError:
             raise NotFound(f"There is no file {path}.") from None

@@ -78,6 +78,8 @@ class Ignore:
 
 
 def _read_rules(path: Path) -> gitignore.Rules:
+    if not path.is_file():
+        return ()
     try:
         return gitignore.rules(path.read_text(encoding="utf-8", errors="replace").split("\n"))
     except OSError:

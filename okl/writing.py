@@ -183,7 +183,7 @@ def batch(store: Store, index: Index, lines: Sequence[str], writer: Writer, name
 def _draft(line: str, namespace: str) -> Draft:
     """A line of a batch as a draft; UsageError says what is wrong with it."""
     try:
-        told = json.loads(line)
+        told = json.loads(line.removeprefix("\ufeff"))
         line.encode() + json.dumps(told, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise UsageError("It holds half of a character (a lone surrogate).") from None
@@ -191,6 +191,8 @@ def _draft(line: str, namespace: str) -> Draft:
         raise UsageError(f"It is no JSON: {error}.") from error
     if not isinstance(told, dict) or not isinstance(told.get("text"), str) or not told["text"].strip():
         raise UsageError("It is no object with a text.")
+    if "\x00" in told["text"]:
+        raise UsageError("Its text holds a NUL character.")
     for name, value in told.items():
         wanted = _LINE_FIELDS.get(name)
         if wanted is None:
@@ -316,10 +318,16 @@ def _with_tag(found: Note, name: str) -> Note:
     plain = name.lstrip("#")
     if not is_tag(plain) or re.search(r"\s", plain):
         raise UsageError(f"“{name}” is no tag: it needs a letter and no blanks.")
-    if isinstance(found.values.get("tags"), str):
-        listed = [word for word in re.split(r"[,\s]+", found.values["tags"]) if word]
-        return found if plain in listed else _with_property(found, "tags", [*listed, plain])
-    return _with_item(found, "tags", plain)
+    key = found.tags_key
+    if isinstance(found.values.get(key), str):
+        listed = _words(found.values[key])
+        return found if plain in listed else _with_property(found, key, [*listed, plain])
+    return _with_item(found, key, plain)
+
+
+def _words(value: str) -> list[str]:
+    """The tags in a text, as `a, b` or `#a #b`."""
+    return [word.lstrip("#") for word in re.split(r"[,\s]+", value) if word.lstrip("#")]
 
 
 def _with_item(found: Note, name: str, item: str) -> Note:
@@ -327,9 +335,13 @@ def _with_item(found: Note, name: str, item: str) -> Note:
 
 
 def _without(found: Note, name: str) -> Note:
-    plain = name.lstrip("#")
-    if plain in notes.texts(found.values.get("tags")):
-        return _edited(found, lambda head: property_lines.remove_item(head, "tags", plain, found.newline))
+    plain, key = name.lstrip("#"), found.tags_key
+    value = found.values.get(key)
+    if isinstance(value, str) and plain in _words(value):
+        return _with_property(found, key, [word for word in _words(value) if word != plain])
+    written = next((item for item in notes.texts(value) if item.lstrip("#") == plain), None)
+    if written is not None:
+        return _edited(found, lambda head: property_lines.remove_item(head, key, written, found.newline))
     if name in found.values:
         return _edited(found, lambda head: property_lines.remove(head, name))
     if plain in found.tags:

@@ -84,10 +84,13 @@ def hoisted(arguments: list[str]) -> list[str]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run `ok` and give its exit code. Every failure is one sentence on stderr."""
-    given = [text.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for text in (arguments or sys.argv[1:])]
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+        if stream is not None:
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+    given = sys.argv[1:] if arguments is None else arguments
     try:
+        if any("\udc80" <= c <= "\udcff" for text in given for c in text):
+            return _end("An argument is not UTF-8.", UsageError.exit_code)
         code = _run(hoisted(given))
         sys.stdout.flush()
         return code
@@ -111,6 +114,9 @@ def _run(arguments: list[str]) -> int:
     except typer.Abort:
         return 130
     except ClickException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(error, file=sys.stderr)
+            return UsageError.exit_code
         return _end(_usage(error), UsageError.exit_code)
     except BrokenPipeError:
         raise

@@ -23,6 +23,7 @@ from okl.cli.terminal import (
     session,
     show,
     split,
+    visible,
 )
 
 app = typer.Typer(help="Cites: make, verify, open, list.", no_args_is_help=True)
@@ -127,7 +128,7 @@ def _passage_lines(found: dict[str, Any]) -> Iterator[str]:
         yield f"  “{found['quote']}”"
     for row in found["lines"]:
         start, end = row["mark"]
-        text = row["text"]
+        text = visible(row["text"])
         if start < end and is_terminal():
             text = f"{text[:start]}\x1b[7m{text[start:end]}\x1b[0m{text[end:]}"
         yield f"{row['line']:>6} {'>' if start < end else ' '} {text}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from okl.cli.terminal import is_terminal, width
+from okl.cli.terminal import is_terminal, visible, width
 
 
 def print_hits(results: list[dict[str, Any]]) -> None:
@@ -20,7 +20,7 @@ def print_hits(results: list[dict[str, Any]]) -> None:
 def plain_lines(results: list[dict[str, Any]]) -> Iterator[str]:
     """One line a hit, as grep prints them."""
     for hit in results:
-        yield f"{hit['path']}:{hit['loc']['lines'][0]}: {hit['snippet']}"
+        yield visible(f"{hit['path']}:{hit['loc']['lines'][0]}: {hit['snippet']}")
 
 
 def _print_table(results: list[dict[str, Any]]) -> None:
@@ -32,11 +32,11 @@ def _print_table(results: list[dict[str, Any]]) -> None:
     table.add_column(justify="right", style="cyan", no_wrap=True)
     table.add_column(ratio=1)
     for hit in results:
-        snippet = Text(hit["snippet"])
+        snippet = Text(visible(hit["snippet"]))
         for start, end in hit["marks"]:
             snippet.stylize("bold yellow", start, end)
         low, high = hit["loc"]["lines"]
         page = f", page {hit['loc']['page']}" if hit["loc"]["page"] else ""
-        place = Text(f"{hit['path']}:{low}-{high}{page}", style="dim")
-        table.add_row(f"{hit['score']:.2f}", Text.assemble((hit["title"], "bold"), "  ", place, "\n", snippet))
+        place = Text(visible(f"{hit['path']}:{low}-{high}{page}"), style="dim")
+        table.add_row(f"{hit['score']:.2f}", Text.assemble((visible(hit["title"]), "bold"), "  ", place, "\n", snippet))
     Console().print(table)

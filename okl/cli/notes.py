@@ -25,6 +25,7 @@ from okl.cli.terminal import (
     Tags,
     Topics,
     Until,
+    is_terminal,
     leave,
     print_json,
     print_jsonl,
@@ -33,8 +34,9 @@ from okl.cli.terminal import (
     session,
     show,
     split,
+    visible,
 )
-from okl.errors import Conflict, NotFound, Unavailable
+from okl.errors import Conflict, NotFound, Unavailable, UsageError
 
 QUERY_SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": True}
 Words = Annotated[
@@ -130,7 +132,7 @@ def get(ids: Annotated[list[str], typer.Argument(metavar="ID…")], json: Json =
     for number, note in enumerate(found):
         if len(found) > 1:
             print(("\n" if number else "") + f"==> {note['path']} <==")
-        sys.stdout.write(note["text"])
+        sys.stdout.write("\n".join(map(visible, note["text"].split("\n"))) if is_terminal() else note["text"])
         if note["text"] and not note["text"].endswith("\n"):
             sys.stdout.write("\n")
 
@@ -263,7 +265,10 @@ def _text_of(text: str, id: str | None) -> str:
     if text == "-":
         return read_stdin()
     if id is not None and "\n" not in text and len(text) < 4096 and os.path.isfile(text):
-        return Path(text).read_bytes().decode("utf-8", errors="replace")
+        try:
+            return Path(text).read_bytes().decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{text} is not UTF-8 (byte {error.start}).") from None
     return text
 
 
@@ -284,6 +289,8 @@ def properties_in(tags: list[str]) -> dict[str, Any]:
 
 
 def _put_batch(source: str) -> None:
+    if source != "-" and not os.path.isfile(source):
+        raise NotFound(f"There is no file {source}.")
     data = read_stdin() if source == "-" else _text_of(source, "")
     answers = session.client().call("put_all", lines=data.split("\n"))
     print_jsonl(answers)

@@ -44,7 +44,7 @@ class Session:
     def say(self, message: str) -> None:
         """A message for the person, on stderr."""
         if not self.quiet:
-            print(f"ok: {message}", file=sys.stderr, flush=True)
+            print(f"ok: {visible(message)}", file=sys.stderr, flush=True)
 
 
 session = Session()
@@ -76,7 +76,7 @@ def split(values: Iterable[str] | None) -> list[str]:
 def width() -> int:
     """Columns of the terminal."""
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 100
     except (OSError, ValueError):
         return 100
 
@@ -105,7 +105,7 @@ def show(value: Any, json: bool, text: Callable[[], Iterable[str]]) -> None:
         print_json(value)
         return
     for line in text():
-        print(line)
+        print(visible(line))
 
 
 def leave(code: int) -> None:
@@ -120,5 +120,16 @@ def refuse(message: str) -> NoReturn:
 
 
 def read_stdin() -> str:
-    """All of stdin as text."""
-    return sys.stdin.buffer.read().decode("utf-8", errors="replace")
+    """All of stdin as text; UsageError if it is not UTF-8."""
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"What came on stdin is not UTF-8 (byte {error.start}).") from None
+
+
+_SIGNS = {code: 0x2400 + code for code in range(32) if code != 9} | {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+
+
+def visible(line: str) -> str:
+    """A line for people: control characters, which could steer a terminal, as signs."""
+    return line.translate(_SIGNS)

@@ -94,6 +94,8 @@ def _check_lines(found: dict[str, Any]) -> Iterator[str]:
     yield f"rebuilt  {found['rebuilt']}"
     yield "equal" if found["equal"] else "they differ:"
     yield from (f"  {line}" for line in found["differences"])
+    if not found["equal"]:
+        yield "If files changed since the last command, “ok sync” and check again; else “ok index --rebuild” mends it."
 
 
 def sync(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -45,7 +46,7 @@ def chunks(note: Note, limit: int, overlap: int) -> list[Chunk]:
     markup, body = note.markup, note.body
     ascii_only = body.isascii()
     pieces = [piece for block in markup.blocks for piece in _pieces(body, ascii_only, markup, block, limit, overlap)]
-    spans = [(group[0].start, group[-1].end, group[0].line) for group in _groups(pieces, limit)]
+    spans = [(group[0].start, group[-1].end, group[0].line) for group in _groups(pieces, limit, _page_starts(note))]
     paths = _heading_paths(markup.headings)
     return [_chunk(note, *span, paths) for span in spans or [(0, len(body), 0)]]
 
@@ -95,13 +96,23 @@ def _windows(body: str, start: int, end: int, limit: int, overlap: int) -> Itera
         first = max(last - overlap, first + 1)
 
 
-def _groups(pieces: list[_Piece], limit: int) -> Iterator[list[_Piece]]:
-    """Neighbouring pieces packed up to `limit`; a heading opens a new group once the last is not tiny."""
+def _page_starts(note: Note) -> list[int]:
+    """The offsets at which a doc's pages begin."""
+    pages = note.values.get("pages") if note.kind == "doc" else None
+    rows = pages if isinstance(pages, list) else []
+    return sorted(row[1] for row in rows if isinstance(row, list) and len(row) == 2 and isinstance(row[1], int))
+
+
+def _groups(pieces: list[_Piece], limit: int, pages: list[int]) -> Iterator[list[_Piece]]:
+    """Neighbouring pieces of one page packed up to `limit`; a heading opens a new group once the last is not tiny."""
     group: list[_Piece] = []
     tokens = 0
     for piece in pieces:
         full = tokens + piece.tokens > limit or (piece.heading and tokens >= SMALL)
-        if group and full:
+        if group and pages and bisect_right(pages, piece.start) != bisect_right(pages, group[0].start):
+            yield group
+            group, tokens = [], 0
+        elif group and full:
             carried = _trailing_headings(group) if not piece.heading else 0
             if sum(p.tokens for p in group[len(group) - carried :]) + piece.tokens > limit:
                 carried = 0

@@ -53,7 +53,7 @@ def record(path: str, data: bytes, settings: Settings) -> Record:
     found = chunk.chunks(note, settings.tokens, settings.overlap)
     tags = _tags(note)
     titles = tuple(dict.fromkeys((note.title, *note.aliases)))
-    context = " ".join(texts(note.values.get("tags")) + note.topics + _keys(note))
+    context = " ".join(texts(note.values.get(note.tags_key)) + note.topics + _keys(note))
     return Record(
         path,
         hashlib.sha256(data).hexdigest(),

@@ -113,4 +113,8 @@ def main() -> None:
             root, settings, paths = process.receive(source)
         except EOFError:
             return
-        process.send(target, [found for path in paths if (found := read(root, path, settings))])
+        done = [found for path in paths if (found := read(root, path, settings))]
+        try:
+            process.send(target, done)
+        except BrokenPipeError:  # the parent is gone, and with it the need
+            return

@@ -55,7 +55,13 @@ def local(argument: str) -> Iterator[Item]:
 
 
 def _item(path: Path, tree: str) -> Item:
-    return Item(path.as_uri(), tree, path.stat().st_size, path.read_bytes)
+    return Item(path.as_uri(), "/".join(map(_seen, tree.split("/"))), path.stat().st_size, path.read_bytes)
+
+
+def _seen(name: str) -> str:
+    """A name under which the store will look: Unicode text, no dot at its beginning."""
+    text = os.fsencode(name).decode("utf-8", errors="backslashreplace").replace("\\", "_")
+    return "_" + text[1:] if text.startswith(".") else text + "_" if text == "node_modules" else text
 
 
 FETCHERS: dict[str, Callable[[str], Iterator[Item]]] = {"file": local}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import logging
 import re
 
@@ -16,6 +17,8 @@ _PARSER = f"trafilatura {trafilatura.__version__}"
 def html(data: bytes, _limits: Limits) -> Converted:
     """The main text as Markdown, with links and tables; title, authors and date from the page's metadata."""
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
+    if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        data = data.decode("utf-16", errors="replace").encode()
     if not re.search(rb"(?i)<(?:html|body|head)[\s>]", data):  # a piece of a page
         data = b"<html><body>" + data + b"</body></html>"
     text = trafilatura.extract(

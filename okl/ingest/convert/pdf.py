@@ -14,6 +14,8 @@ from okl.ingest.convert import Converted, Limits, Unconvertible
 
 _PARSER = f"pypdf {pypdf.__version__}"
 _HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010]\n[ \t]*([^\W\d_]\w*)([.,;:!?)\]”’]*)[ \t]?")
+_LOCKED = "it is encrypted in a way that needs the package “cryptography”"
+_NO_TITLES = frozenset(("", "untitled", "(anonymous)", "anonymous", "(unspecified)", "unspecified"))
 _SPACES = re.compile(r"[ \t\u00a0]+")
 
 
@@ -22,6 +24,8 @@ def pdf(data: bytes, limits: Limits) -> Converted:
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     reader = _opened(data)
     count = len(reader.pages)
+    if not count:
+        raise Unconvertible("it has no pages")
     if count > limits.pages:
         raise Unconvertible(f"it has {count} pages, more than the {limits.pages} that ingest.pages allows")
     texts = [_clean(_page_text(reader, number)) for number in range(count)]
@@ -43,7 +47,7 @@ def _opened(data: bytes) -> pypdf.PdfReader:
     except Unconvertible:
         raise
     except DependencyError as error:
-        raise Unconvertible("it is encrypted in a way that needs the package “cryptography”") from error
+        raise Unconvertible(_LOCKED) from error
     except _FAULTS as error:
         raise Unconvertible(f"it is broken: {_short(error)}") from error
     return reader
@@ -59,6 +63,8 @@ _FAULTS = (
 def _page_text(reader: pypdf.PdfReader, number: int) -> str:
     try:
         return reader.pages[number].extract_text()
+    except DependencyError as error:
+        raise Unconvertible(_LOCKED) from error
     except _FAULTS as error:
         raise Unconvertible(f"page {number + 1} is broken: {_short(error)}") from error
 
@@ -92,4 +98,6 @@ def _about(reader: pypdf.PdfReader) -> tuple[str, tuple[str, ...], str]:
         made = told.creation_date if told else None
     except _FAULTS:
         return "", (), ""
+    title = "" if title.casefold() in _NO_TITLES else title
+    authors = tuple(name for name in authors if name.casefold() not in _NO_TITLES)
     return title, authors, made.date().isoformat() if made else ""
