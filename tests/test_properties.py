@@ -330,7 +330,7 @@ def test_how_a_value_is_set(head: str, key: str, value: Any, changed: str) -> No
         ("tags:\n- a", "tags:\n- a\n- c\n"),
         ("tags: []\n", "tags: [c]\n"),
         ("tags:\nx: 1\n", "tags:\n  - c\nx: 1\n"),
-        ("tags: a\n", "tags:\n  - a\n  - c\n"),
+        ("tags: a\n", "tags: [a, c]\n"),
         ("x: 1\n", "x: 1\ntags:\n  - c\n"),
         ("Tags: [a]\n", "Tags: [a, c]\n"),
         ("tags: [a, c]\n", "tags: [a, c]\n"),
