@@ -16,6 +16,7 @@ from okl.cli.terminal import (
     Tags,
     is_terminal,
     leave,
+    one_or_all,
     print_json,
     print_jsonl,
     read_stdin,
@@ -53,7 +54,7 @@ def make(
         "cite_make", targets=named, lines=lines, chars=chars, quote=quote, tags=split(tags), retention=retention, dry_run=dry_run
     )
     if json:
-        print_json(made[0] if len(made) == 1 else made)
+        print_json(one_or_all(made, named))
         return
     for cite in made:
         print(cite["uri"])
@@ -94,7 +95,7 @@ def verify(
     if jsonl:
         print_jsonl(found)
     else:
-        show(found, json, lambda: (line for row in found for line in _verdict_lines(row)))
+        show(one_or_all(found, named), json, lambda: (line for row in found for line in _verdict_lines(row)))
     leave(max((EXIT[row["verdict"]] for row in found), default=0))
 
 

@@ -8,7 +8,23 @@ import typer
 
 from okl.cli import notes
 from okl.cli.notes import Budget, Envelope, Limit, MinScore, Superseded, Words, query_text, show_found
-from okl.cli.terminal import DryRun, IfMatch, Json, Jsonl, Keys, Namespace, Since, Tags, Topics, Until, read_stdin, session, show, split
+from okl.cli.terminal import (
+    DryRun,
+    IfMatch,
+    Json,
+    Jsonl,
+    Keys,
+    Namespace,
+    Since,
+    Tags,
+    Topics,
+    Until,
+    one_or_all,
+    read_stdin,
+    session,
+    show,
+    split,
+)
 
 app = typer.Typer(help="Memories: add, search, list, update, delete.", no_args_is_help=True)
 
@@ -151,4 +167,4 @@ def update(
 def delete(ids: Annotated[list[str], typer.Argument(metavar="ID…")], dry_run: DryRun = False, json: Json = False) -> None:
     """Move memories to .trash/."""
     gone = session.client().call("mem_delete", ids=ids, dry_run=dry_run)
-    show(gone, json, lambda: (f"{row['path']} -> {row.get('trash', '.trash/' + row['path'])}" for row in gone))
+    show(one_or_all(gone, ids), json, lambda: (f"{row['path']} -> {row.get('trash', '.trash/' + row['path'])}" for row in gone))

@@ -27,6 +27,7 @@ from okl.cli.terminal import (
     Until,
     is_terminal,
     leave,
+    one_or_all,
     print_json,
     print_jsonl,
     read_stdin,
@@ -127,7 +128,7 @@ def get(ids: Annotated[list[str], typer.Argument(metavar="ID…")], json: Json =
     """Print notes by id, path, name or title."""
     found = session.client().call("get", ids=ids)
     if json:
-        print_json(found)
+        print_json(one_or_all(found, ids))
         return
     for number, note in enumerate(found):
         if len(found) > 1:

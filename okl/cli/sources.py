@@ -10,7 +10,7 @@ import typer
 
 from okl.cli import notes
 from okl.cli.notes import Budget, Envelope, Limit, MinScore, PerDocument, Words, query_text, show_found
-from okl.cli.terminal import DryRun, Json, Jsonl, Since, Tags, Until, leave, print_jsonl, session, show, split
+from okl.cli.terminal import DryRun, Json, Jsonl, Since, Tags, Until, leave, one_or_all, print_jsonl, session, show, split
 
 app = typer.Typer(help="Sources: ingest, search, list, remove.", no_args_is_help=True)
 
@@ -88,4 +88,4 @@ def list_(json: Json = False, jsonl: Jsonl = False) -> None:
 def remove(ids: Annotated[list[str], typer.Argument(metavar="ID…")], dry_run: DryRun = False, json: Json = False) -> None:
     """Move sources and their texts to .trash/."""
     gone = session.client().call("store_remove", ids=ids, dry_run=dry_run)
-    show(gone, json, lambda: (f"{row['path']} -> .trash/" for row in gone))
+    show(one_or_all(gone, ids), json, lambda: (f"{row['path']} -> .trash/" for row in gone))

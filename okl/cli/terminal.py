@@ -108,6 +108,11 @@ def show(value: Any, json: bool, text: Callable[[], Iterable[str]]) -> None:
         print(visible(line))
 
 
+def one_or_all(rows: list[Any], named: list[str]) -> Any:
+    """The answer itself where one thing was named, else the list of answers."""
+    return rows[0] if len(named) == 1 and len(rows) == 1 else rows
+
+
 def leave(code: int) -> None:
     """End with `code` if it is not 0."""
     if code:
