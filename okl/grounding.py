@@ -136,8 +136,12 @@ def _kept(store: Store, known: _Known, item: Item, apart: Apart, plan: Plan, dat
     tree = _tree(known, item, digest)
     path = document.doc_path(tree)
     doc = known.docs.get(path)
-    if doc is not None and source(doc).get("sha256") == digest and store.exists(document.source_path(tree)):
-        return Outcome("unchanged", item.url, path, doc.body_sha256[:16])
+    if doc is not None and source(doc).get("sha256") == digest:
+        if store.exists(document.source_path(tree)):
+            return Outcome("unchanged", item.url, path, doc.body_sha256[:16])
+        if not plan.dry_run:
+            store.write(document.source_path(tree), data)
+        return Outcome("updated", item.url, path, doc.body_sha256[:16], "its original was missing and is back")
     if doc is None and (twin := known.by_hash.get((digest, kind))):
         return _also(store, known, twin, item, plan)
     if not data:

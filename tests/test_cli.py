@@ -611,3 +611,15 @@ def test_ok_alone_shows_its_help(ok: Ok) -> None:
     for words in ([], ["mem"], ["cite"]):
         ran = ok(*words)
         assert (ran.code, len(ran.err.splitlines()) > 8) == (2, True)
+
+
+def test_a_lost_original_comes_back(notes: Notes, ok: Ok, tmp_path: Path) -> None:
+    """Ingested again, a source whose original is gone gets it back; what its doc says of other names stays."""
+    for name in ("x.txt", "y.txt"):
+        (tmp_path / name).write_text("same words\n", encoding="utf-8")
+        assert ok("store", "ingest", str(tmp_path / name)).code == 0
+    before = notes.read("store/normalized/x.txt.ok.md")
+    (notes.root / "store/sources/x.txt").unlink()
+    assert json.loads(ok("store", "ingest", str(tmp_path / "x.txt"), "--json").out)["outcome"] == "updated"
+    assert (notes.read("store/sources/x.txt"), notes.read("store/normalized/x.txt.ok.md")) == ("same words\n", before)
+    assert len(list((notes.root / "store/normalized").iterdir())) == 1
