@@ -82,6 +82,12 @@ SPEC: tuple[Setting, ...] = (
     Setting("actor", "", "Who writes, as `human:anna` or `agent:name`. Empty: `human:` and the login name."),
     Setting("chunk.overlap", 128, "Tokens that two windows of one long passage share.", minimum=0),
     Setting("chunk.tokens", 512, "Tokens in a chunk at the most.", minimum=32),
+    Setting(
+        "embedding",
+        "builtin:minilm",
+        "The embedding model: `builtin:minilm` (English), `builtin:e5` (a hundred languages; extra `multilingual`), "
+        "`st:<folder or name>` (extra `torch`), `onnx:<folder>`, or `none`.",
+    ),
     Setting("ignore", [], "Globs of paths that are no notes, as in `.gitignore`."),
     Setting("include", [], "Folders beginning with a dot whose notes count all the same."),
     Setting(
@@ -90,6 +96,13 @@ SPEC: tuple[Setting, ...] = (
         "Where the index lies: in the store, or in the user's cache. `auto` takes the cache when the store "
         "lies in a folder that is synced (Syncthing, iCloud, Dropbox, OneDrive).",
         choices=("auto", "store", "cache"),
+    ),
+    Setting("index.hnsw_from", 30000, "Chunks from which the HNSW index answers in place of an exact search.", minimum=2000),
+    Setting(
+        "index.vectors",
+        "auto",
+        "How vectors are searched: `exact` compares every one, `hnsw` asks the HNSW index, `auto` takes that from `index.hnsw_from` on.",
+        choices=("auto", "exact", "hnsw"),
     ),
     Setting("index.wait", 10.0, "Seconds to wait for another process that is writing the index.", minimum=0),
     Setting("ingest.max_mb", 200, "Megabytes a source may have.", minimum=1),

@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import shutil
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from okl import citing, grounding, history, views
 from okl.errors import OklError
 from okl.fresh import Fresh
+from okl.index.generation import Index
 from okl.ingest import document
 from okl.store import Store
 from okl.walk import Walk
 
 ERROR, WARNING, INFO = "error", "warning", "info"
+FOREIGN = 0.3
+"""The share of notes in other languages from which on another model is recommended."""
+LEAST_RECALL = 0.98
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,11 @@ def findings(store: Store, fresh: Fresh) -> list[Finding]:
     ]
     if fresh.synced:
         found += [*_walked(store, fresh.synced.walk), *_twins(fresh.synced.walk)]
+    return ordered(found)
+
+
+def ordered(found: Iterable[Finding]) -> list[Finding]:
+    """Findings, the worst first."""
     order = {ERROR: 0, WARNING: 1, INFO: 2}
     return sorted(found, key=lambda f: (order[f.severity], f.name, f.path or "", f.line or 0))
 
@@ -190,3 +199,27 @@ def _index(fresh: Fresh) -> Iterator[Finding]:
         yield Finding("index-damaged", WARNING, None, None, f"the index was damaged: {fresh.healed}", "It was built again just now.")
     for name in fresh.degraded:
         yield Finding(f"index-{name}", ERROR, None, None, texts[name], "See the message above it.")
+
+
+def missing_model(reason: str) -> Finding:
+    """There is no embedding model."""
+    return Finding("missing-model", WARNING, None, None, reason.rstrip("."), "Install it, or set embedding: none.")
+
+
+def of_vectors(index: Index, embedding: str) -> Iterator[Finding]:
+    """Chunks without a vector, and notes in languages that the model does not know."""
+    waiting = index.state.rows("SELECT count(*) FROM chunks WHERE embedded = 0")[0][0]
+    if waiting and embedding != "none":
+        yield Finding("vectors-waiting", INFO, None, None, f"{waiting} chunks have no vector yet", "“ok sync” embeds them.")
+    notes, foreign = index.state.rows("SELECT count(*), coalesce(sum(language != 'en'), 0) FROM notes")[0]
+    if embedding == "builtin:minilm" and foreign > FOREIGN * notes:
+        text = f"{foreign} of {notes} notes are not in English, which is all that builtin:minilm knows"
+        mend = "pip install 'okl[multilingual]', then “ok config set embedding builtin:e5”."
+        yield Finding("model-language", INFO, None, None, text, mend)
+
+
+def hnsw_recall(recall: float) -> Finding:
+    """How many of the truly nearest chunks the HNSW index finds."""
+    low = recall < LEAST_RECALL
+    text = f"the HNSW index finds {recall:.1%} of the ten nearest chunks"
+    return Finding("hnsw-recall", WARNING if low else INFO, None, None, text, "It was built again just now." if low else "Nothing to do.")

@@ -3,73 +3,30 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from okl import citing, config, doctor, fresh, grounding, reading, writing
+from okl import citing, config, grounding, reading, why, writing
 from okl.cite.record import make as make_cite
 from okl.config import CONFIG_PATH, Environment
-from okl.errors import CheckFailed, NotFound, UsageError
+from okl.errors import UsageError
 from okl.fresh import Fresh
-from okl.index import dump
-from okl.index.generation import Broken
-from okl.index.state import StateBroken
-from okl.index.sync import Progress, no_progress, scanned
-from okl.index.sync import rebuild as build_anew
-from okl.index.text import TextBroken
+from okl.index.sync import Progress, no_progress
 from okl.ingest.convert import Limits
-from okl.opened import Data, Opened, silent
+from okl.opened import Data, silent
 from okl.query import SURFACES, Filters, check_kinds
+from okl.query import parse as query_of
+from okl.ranking import LANES, Request
 from okl.store import Store
 from okl.target import Span, document, passage_at, path_of
+from okl.upkeep import Rows, Upkeep
 from okl.writing import Draft, Writer
 
-Rows = list[Data]
 
-
-class Knowledge(Opened):
+class Knowledge(Upkeep):
     """An open store and its verbs."""
-
-    def sync(self, accept_deletions: bool = False) -> Data:
-        """Bring the index up to date with the files."""
-        started = time.perf_counter()
-        with self.generations.lock(self.say):
-            found = fresh.synced(self.store.root, self.generations, self.options(accept_deletions), self.say)
-        with found.index:
-            self.after_sync(found)
-            return reading.synced(found, time.perf_counter() - started)
-
-    def index(self, rebuild: bool = False) -> Data:
-        """Build the index, or bring it up to date; `rebuild` makes a new generation from the files alone."""
-        if not rebuild:
-            return self.sync()
-        started = time.perf_counter()
-        with self.generations.lock(self.say):
-            build_anew(self.store.root, self.generations, self.options())
-            found = fresh.synced(self.store.root, self.generations, self.options(), self.say)
-        with found.index:
-            self.after_sync(found)
-            return {**reading.synced(found, time.perf_counter() - started), "rebuilt": True}
-
-    def index_check(self) -> Data:
-        """Compare the index as it stands with one built from the files alone; changes nothing."""
-        with self.generations.lock(self.say):
-            try:
-                index = self.generations.open()
-            except Broken as broken:
-                raise CheckFailed(f"The index was damaged ({broken}); “ok index” builds it again.") from broken
-            if index is None:
-                raise NotFound("There is no index to check. “ok index” builds it.")
-            with index:
-                try:
-                    ours = dump.dump(index)
-                except (StateBroken, TextBroken) as broken:
-                    ours = [f"it cannot be read: {broken}"]
-        again, _ = scanned(self.store.root, self.options())
-        with again:
-            return reading.compared(ours, dump.dump(again))
 
     # --- reading ---
 
@@ -86,6 +43,9 @@ class Knowledge(Opened):
         namespace: str = "",
         surface: str = "all",
         include_superseded: bool = False,
+        like: str = "",
+        lanes: str = "both",
+        deep: bool = False,
         limit: int | None = None,
         per_document: int | None = None,
         half_life: float | None = None,
@@ -93,22 +53,82 @@ class Knowledge(Opened):
         budget: int | None = None,
     ) -> Data:
         """Search notes, memories and sources; answers in cites."""
-        check_kinds(kinds)
         if budget is not None and budget < 1:
             raise UsageError("A budget is at least one character.")
+        filters = self._filters(tags, topics, keys, kinds, paths, since, until, namespace, surface, include_superseded)
+        request = self._request(query, filters, lanes, deep, limit, per_document, half_life, min_score)
+        with self.asked(query, like) as (found, meaning, likeness):
+            return reading.answer(self.store, found, query, replace(request, budget=budget, like=likeness), self.settings, meaning)
+
+    def why(
+        self,
+        id: str,
+        query: str,
+        tags: Sequence[str] = (),
+        topics: Sequence[str] = (),
+        keys: Sequence[str] = (),
+        kinds: Sequence[str] = (),
+        paths: Sequence[str] = (),
+        since: str = "",
+        until: str = "",
+        namespace: str = "",
+        surface: str = "all",
+        include_superseded: bool = False,
+        lanes: str = "both",
+        limit: int | None = None,
+        min_score: float | None = None,
+    ) -> Data:
+        """Why a note stands where it stands in the results of a search, or why it is not among them."""
+        filters = self._filters(tags, topics, keys, kinds, paths, since, until, namespace, surface, include_superseded)
+        request = self._request(query, filters, lanes, False, limit, None, None, min_score)
+        with self.asked(query) as (found, meaning, _):
+            path = path_of(self.store, found.index, id, self.cwd)
+            return why.explained(self.store, found.index, path, request, self.settings, meaning)
+
+    def _filters(
+        self,
+        tags: Sequence[str],
+        topics: Sequence[str],
+        keys: Sequence[str],
+        kinds: Sequence[str],
+        paths: Sequence[str],
+        since: str,
+        until: str,
+        namespace: str,
+        surface: str,
+        include_superseded: bool,
+    ) -> Filters:
+        check_kinds(kinds)
         if surface not in SURFACES:
             raise UsageError(f"“{surface}” is no surface; it is one of {', '.join(SURFACES)}.")
         named = tuple(kinds) or (SURFACES[surface] if surface != "all" else ())
-        filters = Filters(
+        return Filters(
             tuple(tags), tuple(topics), tuple(keys), tuple(paths), named, since=since, until=until,
             namespace=namespace or self.config["namespace"], include_superseded=include_superseded,
         )  # fmt: skip
+
+    def _request(
+        self,
+        text: str,
+        filters: Filters,
+        lanes: str,
+        deep: bool,
+        limit: int | None,
+        per_document: int | None,
+        half_life: float | None,
+        min_score: float | None,
+    ) -> Request:
+        """What was asked for, with the settings where nothing was said."""
+        if lanes not in LANES:
+            raise UsageError(f"“{lanes}” is no choice of lanes; it is one of {', '.join(LANES)}.")
         asked = {"search.limit": limit, "search.per_document": per_document, "search.half_life": half_life, "search.min_score": min_score}
         chosen = {
             name: self.config[name] if value is None else config.setting(name).parse(value, "the call") for name, value in asked.items()
         }
-        with self.fresh_index() as found:
-            return reading.answer(self.store, found, query, filters, chosen, budget, self.settings, self.clock(), min_score is not None)
+        return Request(
+            query_of(text, filters), chosen["search.limit"], chosen["search.per_document"], chosen["search.min_score"],
+            chosen["search.half_life"], self.clock(), strict=min_score is not None, lanes=LANES[lanes], deep=deep,
+        )  # fmt: skip
 
     def get(self, ids: Sequence[str]) -> Rows:
         """Notes, memories and sources by id, path, name or title."""
@@ -138,29 +158,6 @@ class Knowledge(Opened):
         )  # fmt: skip
         with self.fresh_index() as found:
             return reading.listed(found.index, filters, sort, limit, self.clock())
-
-    def status(self) -> Data:
-        """What the store holds, how the index stands, and how much there is to mend."""
-        with self.fresh_index() as found:
-            faults = doctor.findings(self.store, found)
-            return reading.status(self.store, found, self.generations, faults, self.config)
-
-    def doctor(self, fix: bool = False) -> Rows:
-        """Every fault with its name, place and mend; `fix` mends what can be mended without touching a note."""
-        if fix:
-            self._mend()
-        with self.fresh_index() as found:
-            return [finding.fields() for finding in doctor.findings(self.store, found)]
-
-    def _mend(self) -> None:
-        """Make the index anew where it is not what the files give."""
-        try:
-            sound = self.index_check()["equal"]
-        except (NotFound, CheckFailed):
-            sound = True  # there is none, or it was set aside: the next step builds it
-        if not sound:
-            self.say("the index was not what the files give; building it again")
-            self.index(rebuild=True)
 
     # --- writing ---
 

@@ -12,6 +12,8 @@ from okl.errors import UsageError
 from okl.note import utc
 
 KINDS = ("note", "memory", "doc")
+SENTENCE = 5
+"""Words beside a phrase from which on they are a sentence that quotes something."""
 SURFACES = {"all": KINDS, "mem": ("memory",), "store": ("doc",), "note": ("note",)}
 _PART = re.compile(r'(?<!\S)(-?)(?:(tag|topic|key|path|kind):)?(?:"([^"]*)"(?!\S)|(\S+))')
 _DURATION = re.compile(r"(?i)p?(?:(\d{1,6})y)?(?:(\d{1,6})m)?(?:(\d{1,6})w)?(?:(\d{1,6})d)?(?:t?(\d{1,6})h)?(?:t?(\d{1,6})m)?\Z")
@@ -44,11 +46,12 @@ class Filters:
 
 @dataclass(frozen=True)
 class Query:
-    """A query: words that count, phrases that must stand, words and phrases that must not, and filters."""
+    """A query: words that count, phrases that must stand, quotes that count, words and phrases that must not stand, and filters."""
 
     text: str
     words: str
     phrases: tuple[str, ...] = ()
+    quotes: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     filters: Filters = field(default_factory=Filters)
 
@@ -61,9 +64,11 @@ class Query:
 def parse(text: str, filters: Filters | None = None) -> Query:
     """Read `text`: words, `"phrases"`, `-word`, `tag:x`, `topic:x`, `key:x`, `path:x`, `kind:x`.
 
-    Whatever is none of these is words, punctuation and all.
+    Whatever is none of these is words, punctuation and all. What a sentence of words quotes is no
+    condition: it counts for more than its words, no more.
     """
     words: list[str] = []
+    sentence: list[str] = []
     phrases: list[str] = []
     without: list[str] = []
     found: dict[str, list[str]] = {}
@@ -75,9 +80,14 @@ def parse(text: str, filters: Filters | None = None) -> Query:
             without.append(value)
         elif quoted is not None and quoted.strip() and not minus:
             phrases.append(quoted)
+            sentence.append(quoted)
         else:
             words.append((prefix + ":" if prefix else "") + (value or ""))
-    return Query(text, " ".join(words), tuple(phrases), tuple(without), merged(filters if filters is not None else Filters(), found))
+            sentence.append(words[-1])
+    narrowed = merged(filters if filters is not None else Filters(), found)
+    if phrases and len(words) >= SENTENCE:
+        return Query(text, " ".join(sentence), (), tuple(phrases), tuple(without), narrowed)
+    return Query(text, " ".join(words), tuple(phrases), (), tuple(without), narrowed)
 
 
 def merged(filters: Filters, found: dict[str, list[str]]) -> Filters:

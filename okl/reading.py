@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from okl import citing, query, search
+from okl import citing, search
 from okl.cite.record import Cite
 from okl.config import Config
 from okl.doctor import Finding
@@ -17,9 +17,10 @@ from okl.fresh import Fresh
 from okl.index import dump
 from okl.index.generation import Generations, Index
 from okl.index.record import Settings
+from okl.legs import Meaning
 from okl.note import parse
 from okl.query import Filters
-from okl.search import Request
+from okl.ranking import Request
 from okl.select import Selection, superseded, utc_text
 from okl.store import Store
 from okl.target import Document
@@ -30,30 +31,17 @@ SORTS = ("id", "updated", "created", "path", "title")
 DIFFERENCES = 50
 
 
-def answer(
-    store: Store,
-    found: Fresh,
-    text: str,
-    filters: Filters,
-    chosen: Mapping[str, Any],
-    budget: int | None,
-    settings: Settings,
-    now: datetime,
-    strict: bool = False,
-) -> Data:
+def answer(store: Store, found: Fresh, text: str, request: Request, settings: Settings, meaning: Meaning | None = None) -> Data:
     """A search's envelope: the query, the legs that ran, what weakened the answer, and the results."""
     started = time.perf_counter()
-    request = Request(
-        query.parse(text, filters), chosen["search.limit"], chosen["search.per_document"], chosen["search.min_score"],
-        chosen["search.half_life"], now, budget, strict,
-    )  # fmt: skip
-    results = search.search(store, found.index, request, settings)
+    results = search.search(store, found.index, request, settings, meaning)
     found.index.answered()
     return {
         "query": text,
         "legs": results.legs,
         "degraded": [*found.degraded, *results.degraded],
-        "fresh_as_of": utc_text(now) if found.synced else None,
+        "fresh_as_of": utc_text(request.now) if found.synced else None,
+        "lag": results.lag,
         "took_ms": round((time.perf_counter() - started) * 1000, 1),
         "results": [search.shown(hit, lambda passage: citing.saved_id(store, passage)) for hit in results.hits],
     }
@@ -138,8 +126,8 @@ def listed(index: Index, filters: Filters, sort: str, limit: int | None, now: da
     ]
 
 
-def synced(found: Fresh, seconds: float) -> Data:
-    """What a sync did."""
+def synced(found: Fresh, seconds: float, waiting: int = 0) -> Data:
+    """What a sync did, and how many chunks still wait for a vector."""
     done = found.synced
     if done is None:
         return {"files": 0, "degraded": found.degraded}
@@ -152,6 +140,7 @@ def synced(found: Fresh, seconds: float) -> Data:
         "removed": len(changes.dropped),
         "rebuilt": done.rebuilt,
         "chunks": found.index.text.size,
+        "waiting": waiting,
         "generation": found.index.folder.name if found.index.folder else None,
         "took_ms": round(seconds * 1000, 1),
     }
@@ -186,6 +175,12 @@ def status(store: Store, found: Fresh, generations: Generations, faults: Sequenc
         "links": links,
         "links_resolved": resolved,
         "languages": dict(state.rows("SELECT language, count(*) FROM notes GROUP BY language ORDER BY 2 DESC, 1")),
+        "vectors": {
+            "embedding": config["embedding"],
+            "model": found.index.fingerprint or None,
+            "chunks": state.rows("SELECT count(*) FROM chunks WHERE embedded = 1")[0][0],
+            "waiting": state.rows("SELECT count(*) FROM chunks WHERE embedded = 0")[0][0] if config["embedding"] != "none" else 0,
+        },
         "ignored": found.synced.walk.ignored if found.synced else None,
         "index": {
             "folder": str(generations.folder),
@@ -259,6 +254,11 @@ def cites(store: Store, index: Index, status: str, path: str, tags: Sequence[str
             continue
         rows.append({**cite.data, "uri": cite.uri, **({"status": verified.found.verdict} if verified else {})})
     return sorted(rows, key=lambda row: (str(row.get("created_at")), row["id"]))
+
+
+def to_line(value: Any) -> str:
+    """Data as one line of JSON."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def to_json(value: Any) -> str:

@@ -56,19 +56,39 @@ class Selection:
         return {path: row for path, row in found.items() if self._passes(row)}
 
     def _passes(self, row: NoteRow) -> bool:
+        return next(self._refusals(row), None) is None
+
+    def refusals(self, path: str) -> list[str]:
+        """Each filter that keeps a note of the index out, as a sentence."""
+        return list(self._refusals(rows(self._state, [path])[path]))
+
+    def _refusals(self, row: NoteRow) -> Iterator[str]:
         filters = self._filters
-        return (
-            row.path not in self._barred
-            and all(row.path in wanted for wanted in self._wanted)
-            and (filters.include_superseded or not row.expires or row.expires > utc_text(self._now))
-            and (not filters.kinds or row.kind in filters.kinds)
-            and row.kind not in filters.not_kinds
-            and all(any_path_matches(row.path, (wanted,)) for wanted in filters.paths)
-            and not any_path_matches(row.path, filters.not_paths)
-            and (not filters.since or row.changed >= moment(filters.since, self._now))
-            and (not filters.until or row.changed <= _end(filters.until, self._now))
-            and (not filters.namespace or row.namespace == filters.namespace)
-        )
+        if row.path in self._barred:
+            yield from self._barring(row.path)
+        if not all(row.path in wanted for wanted in self._wanted):
+            yield "it lacks a tag, topic or key that was asked for"
+        if not filters.include_superseded and row.expires and row.expires <= utc_text(self._now):
+            yield f"it expired on {row.expires}"
+        if (filters.kinds and row.kind not in filters.kinds) or row.kind in filters.not_kinds:
+            yield f"it is a {row.kind}, which was not asked for"
+        if not all(any_path_matches(row.path, (wanted,)) for wanted in filters.paths) or any_path_matches(row.path, filters.not_paths):
+            yield "it does not lie where was asked"
+        if filters.since and row.changed < moment(filters.since, self._now):
+            yield f"it changed last on {row.changed}, before the time asked for"
+        if filters.until and row.changed > _end(filters.until, self._now):
+            yield f"it changed last on {row.changed}, after the time asked for"
+        if filters.namespace and row.namespace != filters.namespace:
+            yield f"its namespace is “{row.namespace}”, not “{filters.namespace}”"
+
+    def _barring(self, path: str) -> Iterator[str]:
+        """Why a path is barred."""
+        if not self._filters.include_superseded and path in superseded(self._state):
+            yield "another note supersedes it"
+        elif path in _twins(self._state):
+            yield "another source has the same text and stands for it"
+        else:
+            yield "it has a tag, topic or key that was asked not to be there"
 
 
 def rows(state: State, paths: Iterable[str] | None = None) -> dict[str, NoteRow]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from okl.errors import UsageError
+from okl.index.generation import ModelChanged, VectorsBroken
 from okl.index.state import StateBroken
 from okl.index.text import TextBroken
 from okl.knowledge import Knowledge
@@ -37,6 +38,7 @@ VERBS: dict[str, Verb] = {
     for verb in (
         Verb("search", Knowledge.search),
         Verb("find", Knowledge.search),
+        Verb("why", Knowledge.why),
         Verb("get", Knowledge.get),
         Verb("list", Knowledge.list),
         Verb("status", Knowledge.status),
@@ -56,9 +58,12 @@ VERBS: dict[str, Verb] = {
         Verb("cite_verify", Knowledge.cite_verify),
         Verb("cite_open", Knowledge.cite_open),
         Verb("cite_list", Knowledge.cite_list),
+        Verb("graph_cypher", Knowledge.graph_cypher),
+        Verb("graph_stats", Knowledge.graph_stats),
         Verb("index", Knowledge.index),
         Verb("index_check", Knowledge.index_check),
         Verb("sync", Knowledge.sync),
+        Verb("proof", Knowledge.proof),
         Verb("config_list", Knowledge.config_list),
         Verb("config_get", Knowledge.config_get),
         Verb("config_set", Knowledge.config_set),
@@ -69,7 +74,7 @@ VERBS: dict[str, Verb] = {
 def call(knowledge: Knowledge, name: str, params: Mapping[str, Any]) -> Any:
     """Run the verb `name`. UsageError for an unknown verb or parameter, or one that is missing.
 
-    An index that turns out to be damaged while it answers is set aside, and the verb runs again.
+    An index that turns out to be damaged while it answers, or to be another model's, is replaced, and the verb runs again.
     """
     verb = VERBS.get(name)
     if verb is None:
@@ -84,4 +89,9 @@ def call(knowledge: Knowledge, name: str, params: Mapping[str, Any]) -> Any:
         return verb.action(knowledge, **params)
     except (StateBroken, TextBroken) as broken:
         knowledge.set_index_aside(str(broken))
-        return verb.action(knowledge, **params)
+    except VectorsBroken as broken:
+        knowledge.mend_vectors(str(broken))
+    except ModelChanged as changed:
+        knowledge.say(f"{changed}; the index is built again")
+        knowledge.build_anew()
+    return verb.action(knowledge, **params)

@@ -16,8 +16,7 @@ import pytest
 
 from okl import config, initial
 from okl.config import Environment
-from okl.index.dump import digest, dump
-from okl.index.sync import scanned
+from okl.index.dump import digest
 from okl.knowledge import Knowledge
 from okl.store import Store
 
@@ -32,7 +31,7 @@ class Notes:
     def __init__(self, root: Path, variables: Mapping[str, str]) -> None:
         self.root = root
         initial.init(root)
-        environment = Environment({"HOME": str(root.parent), "OK_ACTOR": "human:tester", **variables})
+        environment = Environment({"HOME": str(root.parent), "OK_ACTOR": "human:tester", "OK_EMBEDDING": "none", **variables})
         self.said: list[str] = []
         bits = iter(range(1, 10_000))
         self.knowledge = Knowledge(
@@ -64,17 +63,16 @@ class Notes:
         index = self.knowledge.generations.open()
         assert index is not None
         with index:
-            return dump(index)
+            self.knowledge.graphs.settle(index)
+            return self.knowledge.dump(index)
 
     def rebuilt(self) -> list[str]:
-        """The dump of an index built from nothing but the files."""
-        index, _ = scanned(self.knowledge.store.root, self.knowledge.options())
-        with index:
-            return dump(index)
+        """The dump of an index built from nothing but the files and the embedding cache."""
+        return self.knowledge.rebuilt_dump()
 
     def assert_sound(self) -> None:
-        """The index, synced, is what the files give."""
-        self.knowledge.sync()
+        """The index, synced, is what the files give: tables, words, vectors and graph."""
+        self.knowledge.index()
         ours, rebuilt = self.dump(), self.rebuilt()
         assert sorted(set(ours) ^ set(rebuilt)) == []
         assert digest(ours) == digest(rebuilt)
@@ -119,7 +117,14 @@ def run_ok(*arguments: str, stdin: str | bytes = "", cwd: Path, home: Path, **va
         [sys.executable, "-m", "okl", *arguments],
         input=stdin.encode() if isinstance(stdin, str) else stdin,
         cwd=cwd,
-        env={"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONPATH": str(ROOT), "OK_ACTOR": "human:tester", **variables},
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "PYTHONPATH": str(ROOT),
+            "OK_ACTOR": "human:tester",
+            "OK_EMBEDDING": "none",
+            **variables,
+        },
         capture_output=True,
         timeout=120,
         check=False,

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from okl import __version__
-from okl.cli import cites, demo, memories, notes, sources, upkeep
+from okl.cli import cites, demo, graph, memories, notes, sources, upkeep
 from okl.cli.terminal import session
 from okl.errors import ConfigError, OklError, UsageError
 
@@ -44,6 +44,7 @@ app.command()(upkeep.status)
 app.command()(upkeep.doctor)
 app.command(context_settings=notes.QUERY_SETTINGS)(notes.search)
 app.command("find", context_settings=notes.QUERY_SETTINGS)(notes.search)
+app.command(context_settings=notes.QUERY_SETTINGS)(notes.why)
 app.command()(notes.get)
 app.command("list")(notes.list_)
 app.command()(notes.put)
@@ -52,8 +53,10 @@ app.command()(notes.edit)
 app.add_typer(memories.app, name="mem")
 app.add_typer(sources.app, name="store")
 app.add_typer(cites.app, name="cite")
+app.add_typer(graph.app, name="graph")
 app.command()(upkeep.index)
 app.command()(upkeep.sync)
+app.command()(upkeep.proof)
 app.add_typer(upkeep.config_app, name="config")
 
 # Newer Typers carry a Click of their own; its exceptions are reached through Typer's names.

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from okl.cli.hits import print_hits
+from okl.cli.hits import print_hits, why_lines
 from okl.cli.terminal import (
     DryRun,
     IfMatch,
@@ -52,6 +52,11 @@ HalfLife = Annotated[float | None, typer.Option("--half-life", help="Days after 
 MinScore = Annotated[float | None, typer.Option("--min-score", help="Relevance the best hit must have.", show_default=False)]
 Budget = Annotated[int | None, typer.Option("--budget", help="Characters of text in all.", show_default=False)]
 Surface = Annotated[str, typer.Option("--surface", help="mem, store, note or all.")]
+Like = Annotated[
+    str, typer.Option("--like", metavar="ID|FILE", help="Like this note or file, which is left out itself.", show_default=False)
+]
+Lanes = Annotated[str, typer.Option("--lanes", help="direct, linked (what hangs on the best hits) or both.")]
+Deep = Annotated[bool, typer.Option("--deep", help="Follow the links of every hit.")]
 
 
 def search(
@@ -67,6 +72,9 @@ def search(
     namespace: Namespace = "",
     surface: Surface = "all",
     include_superseded: Superseded = False,
+    like: Like = "",
+    lanes: Lanes = "both",
+    deep: Deep = False,
     per_document: PerDocument = None,
     half_life: HalfLife = None,
     min_score: MinScore = None,
@@ -89,6 +97,9 @@ def search(
         namespace=namespace,
         surface=surface,
         include_superseded=include_superseded,
+        like=like,
+        lanes=lanes,
+        deep=deep,
         limit=limit,
         per_document=per_document,
         half_life=half_life,
@@ -96,6 +107,47 @@ def search(
         budget=budget,
     )
     show_found(found, json, jsonl, envelope)
+
+
+def why(
+    id: Annotated[str, typer.Argument(metavar="ID")],
+    words: Words = None,
+    limit: Limit = None,
+    tags: Tags = None,
+    topics: Topics = None,
+    keys: Keys = None,
+    kinds: Kinds = None,
+    paths: Paths = None,
+    since: Since = "",
+    until: Until = "",
+    namespace: Namespace = "",
+    surface: Surface = "all",
+    include_superseded: Superseded = False,
+    lanes: Lanes = "both",
+    min_score: MinScore = None,
+    json: Json = False,
+) -> None:
+    """Explain a note's rank in the results of QUERY, or its absence. Exit 0 if it is among them, 1 if not."""
+    found = session.client().call(
+        "why",
+        id=id,
+        query=query_text(words),
+        tags=split(tags),
+        topics=split(topics),
+        keys=split(keys),
+        kinds=split(kinds),
+        paths=paths or [],
+        since=since,
+        until=until,
+        namespace=namespace,
+        surface=surface,
+        include_superseded=include_superseded,
+        lanes=lanes,
+        limit=limit,
+        min_score=min_score,
+    )
+    show(found, json, lambda: why_lines(found))
+    leave(0 if found["found"] else 1)
 
 
 def query_text(words: list[str] | None) -> str:

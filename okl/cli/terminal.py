@@ -14,7 +14,7 @@ import typer
 from okl.client import Client, connect
 from okl.config import Environment
 from okl.errors import UsageError
-from okl.reading import to_json
+from okl.reading import to_json, to_line
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Jsonl = Annotated[bool, typer.Option("--jsonl", help="Print one JSON object a line.")]
@@ -51,21 +51,21 @@ session = Session()
 
 
 class Progress:
-    """A bar on stderr while a long index is built; nothing off a terminal."""
+    """A bar on stderr while something takes long; nothing off a terminal."""
 
     def __init__(self, owner: Session) -> None:
         self._owner = owner
-        self._shown = -1
+        self._shown: tuple[str, int] | None = None
 
-    def show(self, done: int, total: int) -> None:
-        """`done` of `total` files are indexed."""
-        if self._owner.quiet or not sys.stderr.isatty() or total < 500:
+    def show(self, what: str, done: int, total: int) -> None:
+        """`done` of `total` files or chunks are through; `what` is done to them."""
+        if self._owner.quiet or not sys.stderr.isatty() or total < 200:
             return
         filled = done * 30 // total
-        if filled != self._shown or done == total:
-            self._shown = filled
+        if (what, filled) != self._shown or done == total:
+            self._shown = what, filled
             end = "\n" if done == total else ""
-            print(f"\rindexing [{'#' * filled}{'.' * (30 - filled)}] {done}/{total}", end=end, file=sys.stderr, flush=True)
+            print(f"\r{what} [{'#' * filled}{'.' * (30 - filled)}] {done}/{total}", end=end, file=sys.stderr, flush=True)
 
 
 def split(values: Iterable[str] | None) -> list[str]:
@@ -93,10 +93,8 @@ def print_json(value: Any) -> None:
 
 def print_jsonl(rows: Iterable[Any]) -> None:
     """One JSON value a line."""
-    import json
-
     for row in rows:
-        print(json.dumps(row, ensure_ascii=False))
+        print(to_line(row))
 
 
 def show(value: Any, json: bool, text: Callable[[], Iterable[str]]) -> None:

@@ -48,6 +48,10 @@ def _status_lines(found: dict[str, Any]) -> Iterator[str]:
     index = found["index"]
     generation = f"generation {index['generation']}" if index["generation"] else "in memory"
     yield f"index     {found['chunks']} chunks, {generation}" + (f", degraded: {', '.join(found['degraded'])}" if found["degraded"] else "")
+    vectors = found["vectors"]
+    yield f"vectors   {vectors['model'] or 'none'}: {vectors['chunks']} chunks" + (
+        f", {vectors['waiting']} wait" if vectors["waiting"] else ""
+    )
     yield f"ignored   {found['ignored']} paths" if found["ignored"] else "ignored   nothing"
     counts = found["findings"]
     told = ", ".join(f"{counts[level]} {level}{'s' if counts[level] != 1 else ''}" for level in counts if counts[level])
@@ -107,10 +111,29 @@ def sync(
     show(done, json, lambda: _sync_lines(done))
 
 
+def proof(json: Json = False) -> None:
+    """Show that the index is what the files give and nothing else; exit 7 if it is not."""
+    found = session.client().call("proof")
+    show(found, json, lambda: _proof_lines(found))
+    leave(0 if found["proven"] else 7)
+
+
+def _proof_lines(found: dict[str, Any]) -> Iterator[str]:
+    yield f"files      {found['files']} read, their bytes as before"
+    yield f"digest     {found['digest']}"
+    yield f"rebuilt    {found['rebuilt']}"
+    yield f"answers    {found['questions']} questions asked of both"
+    yield f"vectors    {found['reembedded']} texts embedded once more"
+    yield from (f"FAILED     {failure}" for failure in found["failures"])
+    yield "proven: the index is what the files give, and nothing else" if found["proven"] else "not proven"
+
+
 def _sync_lines(done: dict[str, Any]) -> Iterator[str]:
     changes = {"added": done["added"], "updated": done["updated"], "renamed": len(done["renamed"]), "removed": done["removed"]}
     told = ", ".join(f"{count} {what}" for what, count in changes.items() if count) or "nothing changed"
     yield f"{done['files']} files, {done['chunks']} chunks: {told} ({done['took_ms'] / 1000:.2f} s)"
+    if done["waiting"]:
+        yield f"{done['waiting']} chunks have no vector yet"
 
 
 @config_app.command("list")

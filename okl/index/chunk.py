@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 
 from okl.markup import Block, Heading, Markup
 from okl.note import Note, sha256
@@ -14,6 +15,7 @@ SMALL = 64
 _TOKEN = re.compile(r"[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]{1,64}|\S")
 _ASCII_TOKEN = re.compile(r"\w{1,64}|\S")
 _SENTENCE_END = re.compile(r"[.!?。！？]['\")\]]*\s|\n")
+_LONGEST_CONTEXT = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +39,50 @@ class _Piece:
     line: int
 
 
-def chunks(note: Note, limit: int, overlap: int) -> list[Chunk]:
+Costs = Mapping[str, int]
+"""How many of a model's tokens each word is."""
+
+
+def cost(text: str, costs: Costs | None = None) -> int:
+    """The tokens of `text`: a model's own by `costs`, else words and signs."""
+    return _total((_ASCII_TOKEN if text.isascii() else _TOKEN).findall(text), costs)
+
+
+def _total(words: list[str], costs: Costs | None) -> int:
+    return len(words) if costs is None else sum(map(costs.__getitem__, words))
+
+
+def passage(title: str, headings: Iterable[str], text: str) -> str:
+    """What a model reads of a chunk. The headings come last: where it reads no further, they are what is lost."""
+    return "\n".join(part for part in (title[:_LONGEST_CONTEXT], text, " > ".join(headings)[:_LONGEST_CONTEXT]) if part)
+
+
+def chunks(note: Note, limit: int, overlap: int, costs: Costs | None = None) -> list[Chunk]:
     """The chunks of `note`, at most `limit` tokens each, in order; at least one, so that its title is found.
 
     Headings, paragraphs, lists, tables and code stay whole where they fit; a longer block is cut
     into windows that share `overlap` tokens. Together they cover every line that is not blank.
     """
-    markup, body = note.markup, note.body
-    ascii_only = body.isascii()
-    pieces = [piece for block in markup.blocks for piece in _pieces(body, ascii_only, markup, block, limit, overlap)]
+    body = note.body
+    measure = _Measure(body, limit, min(overlap, limit // 2), costs)
+    pieces = [piece for block in note.markup.blocks for piece in _pieces(measure, note.markup, block)]
     spans = [(group[0].start, group[-1].end, group[0].line) for group in _groups(pieces, limit, _page_starts(note))]
-    paths = _heading_paths(markup.headings)
+    paths = _heading_paths(note.markup.headings)
     return [_chunk(note, *span, paths) for span in spans or [(0, len(body), 0)]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    """A body, how long a chunk of it may be, how much two windows share, and how tokens are counted."""
+
+    body: str
+    limit: int
+    overlap: int
+    costs: Costs | None
+
+    def tokens(self, start: int, end: int) -> int:
+        pattern = _ASCII_TOKEN if self.body.isascii() else _TOKEN
+        return _total(pattern.findall(self.body, start, end), self.costs)
 
 
 def _chunk(note: Note, start: int, end: int, line: int, paths: list[tuple[int, tuple[str, ...]]]) -> Chunk:
@@ -64,36 +98,38 @@ def _chunk(note: Note, start: int, end: int, line: int, paths: list[tuple[int, t
     )
 
 
-def _pieces(body: str, ascii_only: bool, markup: Markup, block: Block, limit: int, overlap: int) -> Iterator[_Piece]:
+def _pieces(measure: _Measure, markup: Markup, block: Block) -> Iterator[_Piece]:
+    body = measure.body
     start = markup.lines[block.start]
     end = markup.lines[block.end] - 1 if block.end < len(markup.lines) else len(body)
     while end > start and body[end - 1].isspace():
         end -= 1
-    heading = block.kind == "heading"
-    tokens = len((_ASCII_TOKEN if ascii_only else _TOKEN).findall(body, start, end))
-    if tokens <= limit:
-        yield _Piece(start, end, tokens, heading, block.start)
+    tokens = measure.tokens(start, end)
+    if tokens <= measure.limit:
+        yield _Piece(start, end, tokens, block.kind == "heading", block.start)
         return
-    for a, b in _windows(body, start, end, limit, min(overlap, limit // 2)):
-        yield _Piece(a, b, limit, False, markup.line_of(a))
+    for a, b in _windows(measure, start, end):
+        yield _Piece(a, b, measure.limit, False, markup.line_of(a))
 
 
-def _windows(body: str, start: int, end: int, limit: int, overlap: int) -> Iterator[tuple[int, int]]:
-    """Spans of at most `limit` tokens that cover `[start, end)`, cut at a sentence's or line's end where one is near."""
-    tokens = [match.span() for match in _TOKEN.finditer(body, start, end)]
+def _windows(measure: _Measure, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Spans within the limit that cover `[start, end)`, cut at a sentence's or line's end where one is near."""
+    body, limit = measure.body, measure.limit
+    words = [match.span() for match in _TOKEN.finditer(body, start, end)]
+    reach = [0, *accumulate(measure.tokens(a, b) for a, b in words)]  # tokens before each word
     first = 0
     while True:
-        last = first + limit
-        if last >= len(tokens):
-            yield tokens[first][0], end
+        last = max(bisect_right(reach, reach[first] + limit) - 1, first + 1)
+        if last >= len(words):
+            yield words[first][0], end
             return
-        near = tokens[last - limit // 4][0]
-        cuts = [match.end() for match in _SENTENCE_END.finditer(body, near, tokens[last][0])]
+        near = words[max(bisect_right(reach, reach[last] - limit // 4) - 1, first + 1)][0]
+        cuts = [match.end() for match in _SENTENCE_END.finditer(body, near, words[last][0])]
         if cuts:
-            while tokens[last - 1][0] >= cuts[-1]:
+            while words[last - 1][0] >= cuts[-1]:
                 last -= 1
-        yield tokens[first][0], tokens[last - 1][1]
-        first = max(last - overlap, first + 1)
+        yield words[first][0], words[last - 1][1]
+        first = max(bisect_right(reach, reach[last] - measure.overlap - 1), first + 1)
 
 
 def _page_starts(note: Note) -> list[int]:

@@ -9,9 +9,10 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from okl.errors import Busy, Unavailable
 from okl.index.record import Settings
@@ -20,11 +21,16 @@ from okl.index.text import ENGINE, Text, TextBroken
 from okl.index.text import VERSION as ANALYZERS
 from okl.store import process_lives
 
+if TYPE_CHECKING:
+    from okl.index.vectors import Vectors
+
 try:
     import fcntl
 except ImportError:
     fcntl = None  # type: ignore[assignment]
 
+GRAPH, HNSW, VECTORS = "graph.kuzu", "vectors.kuzu", "vectors.npy"
+"""Files of a generation that are made on demand."""
 _SYNCED = re.compile(r"(?i)^(?:dropbox.*|onedrive.*|icloud.*|mobile documents|google drive|my drive)$")
 
 
@@ -32,14 +38,31 @@ class Broken(Exception):
     """The live generation cannot be used; it was set aside, and is to be built again."""
 
 
+class VectorsBroken(Exception):
+    """The matrix of the vectors cannot be read; it is to be made again from the embedding cache."""
+
+
+class ModelChanged(Exception):
+    """The model makes other vectors than those in the index, which is to be built again."""
+
+
+class Closing(Protocol):
+    """Something that is open."""
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
 @dataclass
 class Index:
-    """One open generation: its tables and its words."""
+    """One open generation: its tables and its words, and on demand its vectors."""
 
     state: State
     text: Text
     folder: Path | None = None
     marker: Path | None = None
+    held: dict[str, Closing] = field(default_factory=dict)  # what else is open as long as the generation is
 
     def __enter__(self) -> Self:
         return self
@@ -49,8 +72,32 @@ class Index:
 
     def close(self) -> None:
         """Let go of the files."""
+        for other in self.held.values():
+            other.close()
+        self.held.clear()
         self.state.close()
         self.answered()
+
+    # --- vectors (a generation holds those of one model) ---
+
+    @property
+    def fingerprint(self) -> str:
+        """The model whose vectors these are; empty as long as there are none."""
+        return self.state.get("fingerprint")
+
+    def holds(self, fingerprint: str, dim: int) -> bool:
+        """Whether the vectors are this model's; an index without any becomes its."""
+        if not self.fingerprint:
+            self.state.remember("dim", str(dim))
+            self.state.remember("fingerprint", fingerprint)
+        return self.fingerprint == fingerprint
+
+    @cached_property
+    def vectors(self) -> Vectors:
+        """The matrix of a generation that holds some."""
+        from okl.index.vectors import Vectors
+
+        return Vectors(self.folder / VECTORS if self.folder else None, int(self.state.get("dim")))
 
     def answered(self) -> None:
         """Say that the engines work: the OPENING marker goes."""
@@ -75,8 +122,7 @@ def location(root: Path, wish: str, cache: Path) -> Path:
 
 def versions(settings: Settings) -> str:
     """All that a generation must agree with to be used."""
-    chosen = f"tokens={settings.tokens} overlap={settings.overlap} languages={','.join(settings.languages)}"
-    return f"schema {SCHEMA}, analyzers {ANALYZERS}, {ENGINE}, {chosen}"
+    return f"schema {SCHEMA}, analyzers {ANALYZERS}, {ENGINE}, {settings.identity}"
 
 
 class Generations:
@@ -147,6 +193,35 @@ class Generations:
                     crashed |= marker.read_text(encoding="utf-8") == generation.name
                     marker.unlink()
         return crashed
+
+    @contextmanager
+    def trying(self, file: Path) -> Iterator[None]:
+        """Say that `file` of a generation is about to be opened, until the block is done.
+
+        Broken, with the file's marker gone, if a process died while it tried.
+        """
+        marker = self.folder / f"TRYING.{file.parent.name}.{file.name}.{os.getpid()}"
+        if self._died_trying(file):
+            raise Broken(f"{file.name} was being opened when a process died")
+        try:
+            marker.write_text("", encoding="utf-8")
+        except OSError as error:
+            raise Unavailable(f"The index folder cannot be written: {error.strerror}.") from error
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                marker.unlink()
+
+    def _died_trying(self, file: Path) -> bool:
+        died = False
+        for marker in self.folder.glob(f"TRYING.{file.parent.name}.{file.name}.*"):
+            pid = marker.suffix[1:]
+            if pid.isdigit() and int(pid) != os.getpid() and not process_lives(int(pid)):
+                died = True
+                with suppress(OSError):
+                    marker.unlink()
+        return died
 
     def quarantine(self, generation: Path) -> None:
         """Set a broken generation aside; the newest one is kept for whoever wants to look."""

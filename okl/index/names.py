@@ -14,8 +14,8 @@ from okl.note import stem
 Candidates = list[tuple[int, str]]
 
 
-def settle_ids(state: State, claims: Iterable[str] | None = None) -> set[str]:
-    """Give every file its id, or those files that have to do with `claims`; gives the names that moved.
+def settle_ids(state: State, claims: Iterable[str] | None = None) -> tuple[set[str], set[str]]:
+    """Give every file its id, or those files that have to do with `claims`; gives (the names that moved, the paths whose id did).
 
     A claimed id is granted unless it is the path of another file; of several claimants the one with
     the shortest path wins, then the smallest. Docs with one body share its id.
@@ -30,16 +30,18 @@ def settle_ids(state: State, claims: Iterable[str] | None = None) -> set[str]:
     stems: dict[str, list[str]] = {}
     for taken, path in state.rows_in("SELECT stem, path FROM notes WHERE stem IN (?)", wanted):
         stems.setdefault(taken, []).append(path)
-    moved = set()
+    moved: set[str] = set()
+    paths: set[str] = set()
     for claim, rows in claimants.items():
         winners = _winners(rows, stems.get(claim, []))
         for path, _, id_ in rows:
             granted = claim if path in winners else stem(path)
             if granted != id_:
                 moved |= {name_key(id_), name_key(claim)}
+                paths.add(path)
                 state.execute("UPDATE notes SET id = ? WHERE path = ?", (granted, path))
             _grant(state, path, claim if path in winners else None)
-    return moved
+    return moved, paths
 
 
 def _winners(rows: list[tuple[str, str, str]], holders: list[str]) -> set[str]:
@@ -56,8 +58,8 @@ def _grant(state: State, path: str, claim: str | None) -> None:
         state.execute("INSERT INTO names VALUES (?,?,?)", (path, name_key(claim), ID))
 
 
-def settle_links(state: State, names: Iterable[str] | None = None) -> None:
-    """Find where each link leads, or those links that have one of `names`."""
+def settle_links(state: State, names: Iterable[str] | None = None) -> set[str]:
+    """Find where each link leads, or those links that have one of `names`; gives the paths of the notes and goals concerned."""
     query = "SELECT rowid, path, name, near, found FROM links"
     if names is None:
         links = state.rows(query)
@@ -71,11 +73,12 @@ def settle_links(state: State, names: Iterable[str] | None = None) -> None:
         links += state.rows_in(f"{query} WHERE near IN (?)", (name for name in wanted if name))
         look = _looker(state)
     changed = [
-        (goal, row)
+        (goal, row, path, found)
         for row, path, name, near, found in dict.fromkeys(links)
         if (goal := _goal(path, look(near) if near else None, look(name))) != found
     ]
-    state.execute_all("UPDATE links SET found = ? WHERE rowid = ?", changed)
+    state.execute_all("UPDATE links SET found = ? WHERE rowid = ?", ((goal, row) for goal, row, _, _ in changed))
+    return {touched for goal, _, path, found in changed for touched in (goal, path, found) if touched}
 
 
 def _looker(state: State) -> Callable[[str], Candidates | None]:

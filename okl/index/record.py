@@ -9,12 +9,24 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from okl import entities, keys, mentions
 from okl.index import chunk, language
+from okl.index.chunk import Chunk
+from okl.keys import KeyUse
 from okl.markup import Link, name_key
-from okl.note import Note, parse, stem, texts
+from okl.note import Note, parse, sha256, stem, texts
+from okl.providers import readings, tokens
+from okl.providers.tokens import Reading
 
 ID, PATH, FILE, SUFFIX, ALIAS, TITLE = range(6)
 """How strong a name is: a smaller number wins when a name is looked up."""
+WORDS = readings.words()
+"""How chunks are counted where no model reads them."""
+KEY_TYPES = ("concept", "name", "proper_noun")
+EXTRACTED_FROM = 4000
+"""Characters of a body that key phrases are taken from."""
+MOST_CONTEXT = 64
+"""Tokens of a title that are left room for beside a chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +36,14 @@ class Settings:
     tokens: int
     overlap: int
     languages: tuple[str, ...]
+    embedding: str = "none"
+    reading: Reading = WORDS
+
+    @property
+    def identity(self) -> str:
+        """All of them in one line that is the same on every machine."""
+        chosen = f"tokens={self.tokens} overlap={self.overlap} languages={','.join(self.languages)}"
+        return f"{chosen} embedding={self.embedding} reading={self.reading.identity}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +53,14 @@ class Record:
     path: str
     sha256: str
     note: dict[str, Any]
-    chunks: list[tuple[int, int, int, int, str, str]]
+    chunks: list[tuple[int, int, int, int, str, str, str]]
     names: list[tuple[str, int]]
     links: list[tuple[str, str, str, str, int, str, str]]
     tags: list[tuple[str, str]]
+    keys: list[KeyUse]
     problems: list[tuple[str, int, str]]
     titles: tuple[str, ...]
+    mentions: list[tuple[str, str]]
     texts: list[str]
 
     @property
@@ -50,22 +72,39 @@ class Record:
 def record(path: str, data: bytes, settings: Settings) -> Record:
     """Everything the index keeps of the file at `path` with the bytes `data`. Never raises for content."""
     note = parse(path, data)
-    found = chunk.chunks(note, settings.tokens, settings.overlap)
+    found = chunks(note, settings)
     tags = _tags(note)
     titles = tuple(dict.fromkeys((note.title, *note.aliases)))
-    context = " ".join(texts(note.values.get(note.tags_key)) + note.topics + _keys(note))
+    context = " ".join(texts(note.values.get(note.tags_key)) + note.topics + [label for label, _ in _keys(note)])
     return Record(
         path,
         hashlib.sha256(data).hexdigest(),
         _note_row(note, settings),
-        [(c.start, c.end, c.line_start, c.line_end, "\n".join(c.headings), c.sha256) for c in found],
+        [(c.start, c.end, c.line_start, c.line_end, "\n".join(c.headings), c.sha256, sha256(passage(note, c))) for c in found],
         _names(note),
         _links(note),
         tags,
+        _key_uses(note, titles),
         [(p.name, p.line, p.text) for p in note.problems],
         titles,
+        [(form, title) for title in titles if (form := mentions.form(title))],
         ["\n".join((*titles, *c.headings, context, note.body[c.start : c.end])) for c in found],
     )
+
+
+def chunks(note: Note, settings: Settings) -> list[Chunk]:
+    """The chunks of `note`, so long that the model reads each of them whole, its title before it."""
+    reading, limit = settings.reading, settings.tokens
+    costs = tokens.costs(reading.tokenizer) if reading.tokenizer else None
+    if reading.max_tokens:
+        context = min(chunk.cost(note.title[: 4 * MOST_CONTEXT], costs), MOST_CONTEXT)
+        limit = min(limit, reading.max_tokens - reading.special - context)
+    return chunk.chunks(note, limit, settings.overlap, costs)
+
+
+def passage(note: Note, found: Chunk) -> str:
+    """What a model reads of a chunk."""
+    return chunk.passage(note.title, found.headings, note.body[found.start : found.end])
 
 
 def doc_id(note: Note) -> str:
@@ -102,19 +141,29 @@ def _source(note: Note) -> dict[str, Any]:
     return source
 
 
-def _keys(note: Note) -> list[str]:
-    """The labels under `keys`, `names` and `proper_nouns`."""
-    rows: list[str] = []
-    for name in ("keys", "names", "proper_nouns"):
+def _keys(note: Note) -> list[tuple[str, str]]:
+    """The (label, type) under `keys`, `names` and `proper_nouns`."""
+    rows: list[tuple[str, str]] = []
+    for name, kind in (("keys", "concept"), ("names", "name"), ("proper_nouns", "proper_noun")):
         value = note.values.get(name)
         for item in value if isinstance(value, list) else [value]:
-            rows += [text for v in item.values() for text in texts(v)] if isinstance(item, dict) else texts(item)
+            if isinstance(item, dict):
+                rows += [(text, key if key in KEY_TYPES else kind) for key, v in item.items() for text in texts(v)]
+            else:
+                rows += [(text, kind) for text in texts(item)]
     return rows
+
+
+def _key_uses(note: Note, titles: tuple[str, ...]) -> list[KeyUse]:
+    """The keys that the note hangs on, as it says them and as its tags, links and titles imply them."""
+    wikilinks = [link.target for link in note.markup.links if link.kind in ("wiki", "embed")]
+    extracted = entities.key_phrases(note.body[:EXTRACTED_FROM])
+    return keys.uses(_keys(note), note.tags, note.topics, wikilinks, titles, extracted)
 
 
 def _tags(note: Note) -> list[tuple[str, str]]:
     rows = [("tag", tag) for tag in note.tags] + [("topic", topic) for topic in note.topics]
-    rows += [("key", key) for key in _keys(note)]
+    rows += [("key", label) for label, _ in _keys(note)]
     return list(dict.fromkeys(rows + [("=" + key, value) for key, value in note.pairs]))
 
 

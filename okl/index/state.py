@@ -17,7 +17,7 @@ from okl.index.record import Record
 from okl.note import stem
 from okl.walk import Stamp
 
-SCHEMA = "1"
+SCHEMA = "2"
 
 _TABLES = """
 CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -29,11 +29,14 @@ CREATE TABLE notes(
   trust TEXT, created TEXT, updated TEXT, expires TEXT, language TEXT, body_sha256 TEXT, source TEXT) WITHOUT ROWID;
 CREATE TABLE chunks(
   number INTEGER PRIMARY KEY, path TEXT, ord INTEGER, start INTEGER, end INTEGER, line_start INTEGER, line_end INTEGER,
-  headings TEXT, sha256 TEXT);
+  headings TEXT, sha256 TEXT, passage_sha256 TEXT, embedded INTEGER NOT NULL);
 CREATE TABLE names(path TEXT, name TEXT, strength INTEGER);
 CREATE TABLE links(
   path TEXT, ord INTEGER, kind TEXT, target TEXT, fragment TEXT, text TEXT, line INTEGER, name TEXT, near TEXT, found TEXT);
 CREATE TABLE tags(path TEXT, name TEXT, value TEXT, folded TEXT);
+CREATE TABLE keys(path TEXT, label TEXT, folded TEXT, type TEXT, origin TEXT, weight REAL);
+CREATE TABLE titles(path TEXT, form TEXT, title TEXT);
+CREATE TABLE graph_stale(path TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE problems(path TEXT, name TEXT, line INTEGER, text TEXT);
 """
 _INDEXES = """
@@ -42,6 +45,8 @@ CREATE INDEX notes_stem ON notes(stem);
 CREATE INDEX notes_claim ON notes(claim);
 CREATE INDEX notes_body ON notes(body_sha256);
 CREATE INDEX chunks_path ON chunks(path);
+CREATE INDEX chunks_passage ON chunks(passage_sha256);
+CREATE INDEX chunks_waiting ON chunks(number) WHERE embedded = 0;
 CREATE INDEX names_name ON names(name);
 CREATE INDEX names_path ON names(path);
 CREATE INDEX links_path ON links(path);
@@ -50,10 +55,14 @@ CREATE INDEX links_near ON links(near);
 CREATE INDEX links_found ON links(found);
 CREATE INDEX tags_path ON tags(path);
 CREATE INDEX tags_value ON tags(name, folded);
+CREATE INDEX titles_path ON titles(path);
+CREATE INDEX titles_form ON titles(form);
+CREATE INDEX keys_path ON keys(path);
+CREATE INDEX keys_folded ON keys(folded);
 CREATE INDEX problems_path ON problems(path);
 """
 _STAMP = "INSERT OR REPLACE INTO files VALUES (?,?,?,?,?,?)"
-_OWNED = ("notes", "chunks", "names", "links", "tags", "problems")
+_OWNED = ("notes", "chunks", "names", "links", "tags", "keys", "titles", "problems")
 _NOTE_COLUMNS = (
     "claim", "kind", "type", "title", "namespace", "status", "trust", "created", "updated", "expires", "language",
     "body_sha256", "source",
@@ -89,12 +98,13 @@ class ChunkRow:
 
 @dataclass(frozen=True, slots=True)
 class Filed:
-    """A file's record on its way into the tables: its stamp, and the number of its first chunk."""
+    """A file's record on its way into the tables: its stamp, the number of its first chunk, which chunks have vectors."""
 
     record: Record
     stamp: Stamp
     racy: bool
     number: int
+    embedded: frozenset[int] = frozenset()
 
 
 class State:
@@ -178,8 +188,9 @@ class State:
         return int(self.rows("SELECT count(*) FROM chunks")[0][0])
 
     def next_number(self) -> int:
-        """The first chunk number that is free."""
-        return int(self.rows("SELECT coalesce(max(number), 0) + 1 FROM chunks")[0][0])
+        """The first chunk number that was never used: a number is a row of the vectors, and means one text for good."""
+        used = int(self.rows("SELECT coalesce(max(number), 0) FROM chunks")[0][0])
+        return max(used, int(self.get("numbers", "0"))) + 1
 
     # --- the rows of one file ---
 
@@ -195,15 +206,23 @@ class State:
         put(_STAMP, (_stamp_row(row.record.path, row.stamp, row.racy, row.record.sha256) for row in rows))
         put("INSERT INTO notes VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", (_note_row(row.record) for row in rows))
         put(
-            "INSERT INTO chunks VALUES (?,?,?,?,?,?,?,?,?)",
-            ((row.number + ord, row.record.path, ord, *chunk) for row in rows for ord, chunk in enumerate(row.record.chunks)),
+            "INSERT INTO chunks VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+            (
+                (row.number + ord, row.record.path, ord, *chunk, int(row.number + ord in row.embedded))
+                for row in rows
+                for ord, chunk in enumerate(row.record.chunks)
+            ),
         )
+        if rows:
+            self.remember("numbers", str(rows[-1].number + len(rows[-1].record.chunks) - 1))
         put("INSERT INTO names VALUES (?,?,?)", ((row.record.path, *name) for row in rows for name in row.record.names))
         put(
             "INSERT INTO links VALUES (?,?,?,?,?,?,?,?,?,NULL)",
             ((row.record.path, ord, *link) for row in rows for ord, link in enumerate(row.record.links)),
         )
         put("INSERT INTO tags VALUES (?,?,?,?)", ((r.record.path, *tag, tag[1].casefold()) for r in rows for tag in r.record.tags))
+        put("INSERT INTO keys VALUES (?,?,?,?,?,?)", ((row.record.path, *key) for row in rows for key in row.record.keys))
+        put("INSERT INTO titles VALUES (?,?,?)", ((row.record.path, *title) for row in rows for title in row.record.mentions))
         put("INSERT INTO problems VALUES (?,?,?,?)", ((r.record.path, *fault) for r in rows for fault in r.record.problems))
 
     def stamp(self, path: str, stamp: Stamp, racy: bool, sha256: str) -> None:

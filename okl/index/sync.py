@@ -12,6 +12,7 @@ from pathlib import Path
 from okl.errors import Conflict
 from okl.index.generation import Generations, Index, in_memory
 from okl.index.names import settle_ids, settle_links
+from okl.index.neighbours import mark_stale, neighbours
 from okl.index.record import Settings
 from okl.index.state import Filed, Indexed
 from okl.index.text import TextChunk, TextWriter
@@ -24,11 +25,23 @@ LARGE_SHARE = 0.2
 GUARDED = 50
 BATCH = 250
 
-Progress = Callable[[int, int], None]
+Progress = Callable[[str, int, int], None]
+"""What is done, to how many, of how many."""
+Place = Callable[[Index, list[Filed]], list[Filed]]
+"""Gives chunks on their way into the index the vectors that are known of them."""
 
 
-def no_progress(_done: int, _total: int) -> None:
+def no_progress(_what: str, _done: int, _total: int) -> None:
     """Show nothing."""
+
+
+Drop = Callable[[Index, list[int]], None]
+"""Takes the vectors of chunks that are gone out of the index."""
+
+
+def unplaced(_index: Index, filed: list[Filed]) -> list[Filed]:
+    """Give no vectors."""
+    return filed
 
 
 @dataclass(frozen=True)
@@ -40,6 +53,8 @@ class Options:
     settings: Settings
     accept_deletions: bool = False
     progress: Progress = no_progress
+    place: Place = unplaced
+    drop: Drop = lambda _index, _numbers: None
 
 
 @dataclass(frozen=True)
@@ -119,7 +134,7 @@ def sync(root: Path, index: Index, options: Options) -> Synced | None:
     if len(changes.written) > MANY and len(changes.written) > LARGE_SHARE * len(indexed):
         return None
     if changes or pending:
-        _apply(index, changes, list(reads(root, changes.written, options.settings)), pending)
+        _apply(index, changes, list(reads(root, changes.written, options.settings)), pending, options)
     _refresh(index, changes.touched, walked, indexed, scanned_ns)
     fresh = fingerprint if not changes else ignore_fingerprint(root, options.globs + options.include, walked.stamps)
     if state.get("ignore") != fresh:
@@ -147,8 +162,8 @@ def _guard(changes: Changes, indexed: Mapping[str, Indexed], options: Options) -
     )
 
 
-def _apply(index: Index, changes: Changes, found: list[Read], pending: set[str]) -> None:
-    """Words first, tables last: a crash in between repeats the work, `pending` telling of which files."""
+def _apply(index: Index, changes: Changes, found: list[Read], pending: set[str], options: Options) -> None:
+    """Words and vectors first, tables last: a crash in between repeats the work, `pending` telling of which files."""
     state = index.state
     affected = sorted({*changes.written, *changes.gone, *pending})
     with state.writing():
@@ -157,15 +172,22 @@ def _apply(index: Index, changes: Changes, found: list[Read], pending: set[str])
         for path in affected:
             writer.drop(path)
         filed = _add_words(writer, found, state.next_number())
+    filed = options.place(index, filed)
+    gone = [row[0] for row in state.rows_in("SELECT number FROM chunks WHERE embedded = 1 AND path IN (?)", affected)]
     with state.writing():
         names, claims = _names_of(index, affected)
+        stale = neighbours(state, affected)
         for path in affected:
             state.drop(path)
         state.put(filed)
         more_names, more_claims = _names_of(index, affected)
-        names |= more_names | settle_ids(state, claims | more_claims)
-        settle_links(state, names | _link_names_of(index, affected))
+        moved, paths = settle_ids(state, claims | more_claims)
+        stale |= neighbours(state, paths)
+        stale |= settle_links(state, names | more_names | moved | _link_names_of(index, affected))
+        mark_stale(state, stale | neighbours(state, paths.union(affected)))
         state.execute("DELETE FROM pending")
+    if gone:
+        options.drop(index, gone)
 
 
 def _add_words(writer: TextWriter, found: Iterable[Read], number: int) -> list[Filed]:
@@ -215,11 +237,11 @@ def fill(root: Path, index: Index, options: Options) -> Synced:
     with index.text.writing() as writer, state.writing():
         found = reads(root, paths, options.settings)
         while batch := list(islice(found, BATCH)):
-            filed = _add_words(writer, batch, number)
+            filed = options.place(index, _add_words(writer, batch, number))
             state.put(filed)
             number = filed[-1].number + len(filed[-1].record.texts)
             done += len(batch)
-            options.progress(done, len(paths))
+            options.progress("indexing", done, len(paths))
     state.finish_load()
     with state.writing():
         settle_ids(state)

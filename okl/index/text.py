@@ -211,6 +211,13 @@ class Text:
             numbers = self._searcher.fast_field_values("number", [address for _, address in hits])
         return [(float(score), int(number)) for (score, _), number in zip(hits, numbers, strict=True) if number is not None]
 
+    def phrase(self, phrase: str, languages: Sequence[str], limit: int) -> tuple[int, list[int]]:
+        """(how many chunks have the words one after the other, the numbers of the first `limit`)."""
+        with _guarded():
+            found = self._searcher.search(_phrase_query(phrase, languages), limit=max(1, limit), count=True)
+            numbers = self._searcher.fast_field_values("number", [address for _, address in found.hits])
+        return int(found.count or 0), [int(number) for number in numbers if number is not None]  # type: ignore[attr-defined]
+
     def documents(self) -> Iterator[tuple[str, int, str]]:
         """(path, ord, sha256) of every chunk, for the dump."""
         with _guarded():
@@ -256,13 +263,14 @@ def _add_words(document: tantivy.Document, field: str, text: str, language: str)
 
 @dataclass(frozen=True)
 class TextQuery:
-    """What to look for: any of `words`, all of `phrases`, best when `whole` is a title; or `everything`."""
+    """What to look for: any of `words` and `quotes`, all of `phrases`, best when `whole` is a title; or `everything`."""
 
     words: tuple[Word, ...]
     phrases: tuple[str, ...] = ()
     whole: str = ""
     languages: tuple[str, ...] = ("en",)
     everything: bool = False
+    quotes: tuple[str, ...] = ()
 
     @cached_property
     def tantivy(self) -> Query:
@@ -271,6 +279,7 @@ class TextQuery:
             return Query.all_query()
         clauses = [(Occur.Should, _word_query(word)) for word in self.words]
         clauses += [(Occur.Must, _phrase_query(phrase, self.languages)) for phrase in self.phrases]
+        clauses += [(Occur.Should, _phrase_query(quote, self.languages)) for quote in self.quotes if " " in quote.strip()]
         if self.whole:
             exact = Query.term_query(_SCHEMA, "name", name_key(normal(self.whole)), "basic")
             clauses.append((Occur.Should, Query.const_score_query(exact, EXACT_TITLE)))

@@ -1,0 +1,117 @@
+"""The live vectors: one memory-mapped float32 matrix, row n - 1 being the vector of chunk number n.
+
+Rows of chunks that have no vector (yet, or any more) are zero. Searched exactly: every row is compared.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from okl.errors import Unavailable
+from okl.index.generation import VectorsBroken
+from okl.providers.base import Vectors as Matrix
+
+Numbers = npt.NDArray[np.int64]
+
+
+class Vectors:
+    """The matrix in the file `path`, which is made when there is none; `path` None keeps it in memory."""
+
+    def __init__(self, path: Path | None, dim: int) -> None:
+        self._path = path
+        self.dim = dim
+        self.matrix: Matrix = np.zeros((0, dim), np.float32)
+        if path is not None:
+            if not path.exists():
+                _change(path, lambda file: file.write(_header(0, dim)))
+            self._map(path)
+
+    def _map(self, path: Path) -> None:
+        try:
+            found = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError, EOFError, SyntaxError) as error:
+            raise VectorsBroken(f"{path.name}: {' '.join(str(error).split())[:100]}") from error
+        if found.dtype != np.float32 or found.ndim != 2 or found.shape[1] != self.dim:
+            raise VectorsBroken(f"{path.name} has another shape than the model's vectors")
+        self.matrix = found
+
+    def __len__(self) -> int:
+        return int(self.matrix.shape[0])
+
+    def put(self, numbers: Sequence[int], vectors: Matrix) -> None:
+        """Set the vectors of some chunks; the caller is the only writer."""
+        if not numbers:
+            return
+        if self._path is None:
+            rows = max(len(self), max(numbers))
+            self.matrix = np.concatenate([self.matrix, np.zeros((rows - len(self), self.dim), np.float32)])
+            self.matrix[[number - 1 for number in numbers]] = vectors
+            return
+        self._map(self._path)  # another process may have added rows since
+        rows = max(len(self), max(numbers))
+        start, width = len(_header(0, self.dim)), self.dim * 4
+
+        def write(file: BinaryIO) -> None:
+            file.truncate(start + rows * width)
+            for number, vector in zip(numbers, vectors, strict=True):
+                file.seek(start + (number - 1) * width)
+                file.write(vector.astype("<f4").tobytes())
+            file.flush()
+            os.fsync(file.fileno())  # the header counts the rows only when they are there
+            file.seek(0)
+            file.write(_header(rows, self.dim))
+
+        _change(self._path, write)
+        self._map(self._path)
+
+    def drop(self, numbers: Sequence[int]) -> None:
+        """Forget the vectors of some chunks."""
+        inside = [number for number in numbers if number <= len(self)]
+        self.put(inside, np.zeros((len(inside), self.dim), np.float32))
+
+    def at(self, numbers: Sequence[int]) -> Matrix:
+        """The vectors of some chunks, float32[n, dim]; zero for one that has none."""
+        found = np.zeros((len(numbers), self.dim), np.float32)
+        inside = [place for place, number in enumerate(numbers) if number <= len(self)]
+        found[inside] = self.matrix[[numbers[place] - 1 for place in inside]]
+        return found
+
+    def nearest(self, query: npt.NDArray[np.float32], count: int) -> list[tuple[float, int]]:
+        """The `count` nearest chunks as (cosine, number), best first, ties by number. VectorsBroken if a row is no vector."""
+        if not len(self):
+            return []
+        cosines = self.matrix @ query
+        if not np.isfinite(cosines).all():
+            raise VectorsBroken("vectors.npy has rows that are no vectors")
+        count = min(count, len(cosines))
+        best = np.argpartition(-cosines, count - 1)[:count]
+        best = best[np.lexsort((best, -cosines[best]))]
+        return [(float(cosines[place]), int(place) + 1) for place in best]
+
+    def middle(self, query: npt.NDArray[np.float32], most: int = 2000) -> float:
+        """The median cosine of the chunks, told from an even sample; 0 if there are none."""
+        sample = self.matrix[:: max(1, len(self) // most)]
+        cosines = (sample @ query)[sample[:, 0] != 0] if len(sample) else np.zeros(0)
+        return float(np.median(cosines)) if len(cosines) else 0.0
+
+
+def _change(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    try:
+        with path.open("r+b" if path.exists() else "w+b") as file:
+            write(file)
+    except OSError as error:
+        raise Unavailable(f"The index cannot be written: {error.strerror}.") from error
+
+
+def _header(rows: int, dim: int) -> bytes:
+    """The head of an .npy file; numpy leaves room in it, so that it is as long for any number of rows."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(buffer, {"descr": "<f4", "fortran_order": False, "shape": (rows, dim)})
+    return buffer.getvalue()
