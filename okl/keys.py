@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 ORIGINS = {"explicit": 1.0, "wikilink": 0.8, "tag": 0.7, "title": 0.6, "extracted": 0.4}
@@ -38,6 +39,7 @@ class KeyUse(NamedTuple):
     weight: float
 
 
+@lru_cache(maxsize=1 << 14)
 def fold(label: str, type: str = CONCEPT) -> str:
     """The form in which labels are compared; folding it once more changes nothing."""
     words = " ".join(_caseless(label).split())

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from okl import __version__
-from okl.cli import cites, demo, graph, memories, notes, sources, upkeep
+from okl.cli import cites, demo, graph, memories, notes, search, sources, upkeep
 from okl.cli.terminal import session
 from okl.errors import ConfigError, OklError, UsageError
 
@@ -42,13 +42,13 @@ app.command()(upkeep.init)
 app.command()(demo.demo)
 app.command()(upkeep.status)
 app.command()(upkeep.doctor)
-app.command(context_settings=notes.QUERY_SETTINGS)(notes.search)
-app.command("find", context_settings=notes.QUERY_SETTINGS)(notes.search)
-app.command(context_settings=notes.QUERY_SETTINGS)(notes.why)
+app.command(context_settings=search.QUERY_SETTINGS)(search.search)
+app.command("find", context_settings=search.QUERY_SETTINGS)(search.search)
+app.command(context_settings=search.QUERY_SETTINGS)(search.why)
 app.command()(notes.get)
 app.command("list")(notes.list_)
 app.command()(notes.put)
-app.command(context_settings=notes.QUERY_SETTINGS)(notes.tag)
+app.command(context_settings=search.QUERY_SETTINGS)(notes.tag)
 app.command()(notes.edit)
 app.add_typer(memories.app, name="mem")
 app.add_typer(sources.app, name="store")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from okl.cli import notes
-from okl.cli.notes import Budget, Envelope, Limit, MinScore, Superseded, Words, query_text, show_found
+from okl.cli.search import QUERY_SETTINGS, Budget, Envelope, Limit, MinScore, Superseded, Words, query_text, show_found
 from okl.cli.terminal import (
     DryRun,
     IfMatch,
@@ -65,7 +65,7 @@ def add(
     notes.show_written(written, json)
 
 
-@app.command(context_settings=notes.QUERY_SETTINGS)
+@app.command(context_settings=QUERY_SETTINGS)
 def search(
     words: Words = None,
     limit: Limit = None,

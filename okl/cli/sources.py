@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from okl.cli import notes
-from okl.cli.notes import Budget, Envelope, Limit, MinScore, PerDocument, Words, query_text, show_found
+from okl.cli.search import QUERY_SETTINGS, Budget, Envelope, Limit, MinScore, PerDocument, Words, query_text, show_found
 from okl.cli.terminal import DryRun, Json, Jsonl, Since, Tags, Until, leave, one_or_all, print_jsonl, session, show, split
 
 app = typer.Typer(help="Sources: ingest, search, list, remove.", no_args_is_help=True)
@@ -43,7 +42,7 @@ def ingest_all(sources: list[str], tags: list[str], dry_run: bool, json: bool) -
     leave(1 if counts["failed"] else 0)
 
 
-@app.command(context_settings=notes.QUERY_SETTINGS)
+@app.command(context_settings=QUERY_SETTINGS)
 def search(
     words: Words = None,
     limit: Limit = None,
