@@ -10,8 +10,6 @@ from okl.index.state import ChunkRow
 from okl.legs import Candidate, Meant
 from okl.select import NoteRow
 
-DEPTH = 100
-"""Documents of each leg that take part."""
 NAMED = 0.2
 """What a document gains whose title stands in the query."""
 

@@ -27,8 +27,8 @@ LIKE_WORDS = 25
 MOST_TERMS = 400
 MOST_LIKE = 50_000
 """Characters of that text that are looked at."""
-WIDTH = 100
-"""Candidates that a leg gives at the least, where there are as many."""
+WIDTH = 200
+"""Chunks that a leg is first asked for."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,17 @@ class Meant:
     trust: float = 1.0
     approximate: Nearest | None = None
 
+    @cached_property
+    def _all(self) -> Vectors:
+        """The cosine of every chunk."""
+        return self.index.vectors.cosines(self.vector)
+
     def nearest(self, count: int) -> Sequence[tuple[float, int]]:
-        """The nearest chunks as (cosine, number), by the HNSW index where that can answer."""
+        """The nearest chunks as (cosine, number), by the HNSW index where that is asked and can answer."""
+        from okl.index.vectors import best
+
         found = self.approximate(self.index, self.vector, count) if self.approximate else None
-        return self.index.vectors.nearest(self.vector, count) if found is None else found
+        return best(self._all, count) if found is None else found
 
     def cosines(self, numbers: Sequence[int]) -> list[float]:
         """How near some chunks are; 0 for one without a vector."""
@@ -83,8 +90,10 @@ class Meant:
 
     @cached_property
     def middle(self) -> float:
-        """How near a chunk of the store is in the median."""
-        return self.index.vectors.middle(self.vector)
+        """How near a chunk of the store is in the median; in a large store, told from a sample."""
+        from okl.index.vectors import middle
+
+        return middle(self.index.vectors.sample(self.vector) if self.approximate else self._all)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +164,7 @@ def _widening(
     index: Index, selection: Selection, wanted: int, most: int, search: Callable[[int], Sequence[tuple[float, int]]]
 ) -> list[Candidate]:
     """What `search` finds that passes the filters; it is asked for more as long as too little passes."""
-    wide = max(WIDTH, wanted)
+    wide = max(WIDTH, wanted * 5)
     while True:
         scored = search(wide)
         found = candidates(index, selection, scored)

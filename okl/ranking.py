@@ -71,7 +71,7 @@ def ranking(store: Store, index: Index, request: Request, meaning: Meaning | Non
 
 def _direct(index: Index, asked: Asked, request: Request, selection: Selection, meant: Meant | None) -> list[Fused]:
     """The candidates of all legs that can run, in one order."""
-    wanted = max(request.limit * 2, fusion.DEPTH)
+    wanted = request.limit * 2
     by_words = legs.text_leg(index, asked, selection, wanted)
     barred = legs.with_any(index, request.query.without, asked.languages) | (request.like.barred if request.like else set())
     by_words = [c for c in by_words if c.note.path not in barred]
@@ -85,7 +85,8 @@ def _direct(index: Index, asked: Asked, request: Request, selection: Selection, 
     pool.add("text", by_words)
     pool.add("vector", (c for c in by_meaning if c.note.path not in barred))
     named = sorted(linked.named_in(index, request.query.words) - barred)
-    pool.add("title", legs.opening(index, selection, named))
+    if not asked.query.phrases:
+        pool.add("title", legs.opening(index, selection, named))
     return fusion.fuse(pool, meant, SHARE * meant.trust if meant else 0.0, named)
 
 

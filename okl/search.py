@@ -63,7 +63,8 @@ def answered(store: Store, index: Index, request: Request, settings: Settings, m
     """The hits of a ranking."""
     results = Results()
     _tell(results, found, meaning)
-    chosen = found.chosen(request)
+    unseen = [] if "direct" in request.lanes else found.direct[:1]  # what the linked hits hang on must be relevant all the same
+    chosen = [*unseen, *found.chosen(request)]
     hits = [hit for fused in chosen if (hit := _checked(store, fused, found.asked, settings, results))]
     results.hits = _within_budget(_relevant(index, found, request, hits), request)
     return results
@@ -100,7 +101,7 @@ def _checked(store: Store, candidate: Fused, asked: Asked, settings: Settings, r
     found = passage(note, known.id, *span, data, title=known.title, heading=row.headings[-1] if row.headings else "")
     language = known.language
     context = [*row.headings, known.title, *note.aliases, *known.tags, *note.topics]
-    shown = snippet(found.quote, asked.terms, lambda word: text.terms(word, language))
+    shown = snippet(found.quote, asked.terms, lambda word: text.word_terms(word, language))
     terms = text.analysed([*context, found.quote], language)
     return Hit(found, candidate, candidate.score, candidate.lane, shown, terms)
 
@@ -134,7 +135,7 @@ def _relevant(index: Index, found: Ranking, request: Request, hits: list[Hit]) -
     return [
         replace(hit, score=round(score * age_factor(hit.fused, request), 4))
         for hit, score, literal in rated
-        if score >= floor or (not request.strict and (literal or hit.lane == "linked"))
+        if hit.lane in request.lanes and (score >= floor or (not request.strict and (literal or hit.lane == "linked")))
     ]
 
 

@@ -45,6 +45,7 @@ class Selection:
         self._state = index.state
         self._filters = filters
         self._now = now
+        self._known: dict[str, NoteRow | None] = {}  # None: it does not pass
         self._wanted = list(_tag_sets(self._state, filters.tags, filters.topics, filters.keys))
         self._barred = _twins(self._state).union(*_tag_sets(self._state, filters.not_tags, filters.not_topics, filters.not_keys))
         if not filters.include_superseded:
@@ -52,8 +53,12 @@ class Selection:
 
     def admit(self, paths: Iterable[str] | None = None) -> dict[str, NoteRow]:
         """Those of `paths` (or of all notes) that pass, with what the index tells of them."""
-        found = rows(self._state, paths)
-        return {path: row for path, row in found.items() if self._passes(row)}
+        if paths is None:
+            return {path: row for path, row in rows(self._state).items() if self._passes(row)}
+        wanted = set(paths)
+        new = rows(self._state, wanted - self._known.keys())
+        self._known |= dict.fromkeys(wanted - self._known.keys()) | {path: row for path, row in new.items() if self._passes(row)}
+        return {path: row for path in sorted(wanted) if (row := self._known[path]) is not None}
 
     def _passes(self, row: NoteRow) -> bool:
         return next(self._refusals(row), None) is None
@@ -94,7 +99,7 @@ class Selection:
 def rows(state: State, paths: Iterable[str] | None = None) -> dict[str, NoteRow]:
     """What the index tells of these notes, or of all, by path."""
     notes = f"SELECT {_COLUMNS} FROM notes n JOIN files f ON f.path = n.path"  # noqa: S608 - constants
-    tags = "SELECT path, value FROM tags WHERE name = 'tag'"
+    tags = "SELECT path, value FROM tags WHERE +name = 'tag'"  # the plus: look the paths up, not all that is a tag
     if paths is None:
         found, tagged = state.rows(notes), state.rows(f"{tags} ORDER BY rowid")
     else:
@@ -129,7 +134,7 @@ def _twins(state: State) -> set[str]:
 def superseded(state: State) -> set[str]:
     """Paths that a note which is no draft says it supersedes."""
     query = (
-        "SELECT l.found FROM links l JOIN notes n ON n.path = l.path "
+        "SELECT l.found FROM links l INDEXED BY links_supersedes CROSS JOIN notes n ON n.path = l.path "
         "WHERE l.kind = 'supersedes' AND l.found IS NOT NULL AND l.found != l.path AND n.status != 'draft'"
     )
     return {row[0] for row in state.rows(query)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 WIDTH = 240
@@ -18,7 +18,7 @@ class Snippet:
     marks: tuple[tuple[int, int], ...]
 
 
-def snippet(text: str, wanted: Collection[str], terms: Callable[[str], list[str]], width: int = WIDTH) -> Snippet:
+def snippet(text: str, wanted: Collection[str], terms: Callable[[str], Sequence[str]], width: int = WIDTH) -> Snippet:
     """About `width` characters of `text` on one line, around the place where most of the `wanted` terms stand."""
     line = " ".join(text.split())
     marks = _marks(line, wanted, terms)
@@ -32,7 +32,7 @@ def snippet(text: str, wanted: Collection[str], terms: Callable[[str], list[str]
     return Snippet(left + shown + right, tuple((a + len(left), b + len(left)) for a, b in inside))
 
 
-def _marks(line: str, wanted: Collection[str], terms: Callable[[str], list[str]]) -> list[tuple[int, int]]:
+def _marks(line: str, wanted: Collection[str], terms: Callable[[str], Sequence[str]]) -> list[tuple[int, int]]:
     """Spans of the words that stand for a wanted term; in a run without spaces, of the wanted characters."""
     marks = []
     known: dict[str, bool] = {}

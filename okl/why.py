@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from okl import fusion, legs, search
+from okl.errors import UsageError
 from okl.fusion import Fused
 from okl.index import text
 from okl.index.generation import Index
@@ -23,6 +24,8 @@ Data = dict[str, Any]
 
 def explained(store: Store, index: Index, path: str, request: Request, settings: Settings, meaning: Meaning | None) -> Data:
     """The note's place, what each leg says of it, and each reason that keeps it out or down, as sentences."""
+    if request.query.is_empty:
+        raise UsageError("Say what to search for.")
     found = ranking(store, index, request, meaning)
     results = search.answered(store, index, request, settings, meaning, found)
     place = next((place for place, hit in enumerate(results.hits, 1) if hit.note.path == path), None)

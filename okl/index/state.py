@@ -43,6 +43,8 @@ _INDEXES = """
 CREATE INDEX notes_id ON notes(id);
 CREATE INDEX notes_stem ON notes(stem);
 CREATE INDEX notes_claim ON notes(claim);
+CREATE INDEX notes_language ON notes(language);
+CREATE INDEX notes_docs ON notes(id, path) WHERE kind = 'doc';
 CREATE INDEX notes_body ON notes(body_sha256);
 CREATE INDEX chunks_path ON chunks(path);
 CREATE INDEX chunks_passage ON chunks(passage_sha256);
@@ -53,6 +55,7 @@ CREATE INDEX links_path ON links(path);
 CREATE INDEX links_name ON links(name);
 CREATE INDEX links_near ON links(near);
 CREATE INDEX links_found ON links(found);
+CREATE INDEX links_supersedes ON links(path, found) WHERE kind = 'supersedes';
 CREATE INDEX tags_path ON tags(path);
 CREATE INDEX tags_value ON tags(name, folded);
 CREATE INDEX titles_path ON titles(path);

@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib.metadata import version
 from math import log
 from pathlib import Path
@@ -121,6 +121,12 @@ def terms(text: str, language: str) -> list[str]:
     spaced, runs = _split_cjk(normal(text))
     found = list(_analyzer(language).analyze(spaced))
     return found + [term for run in runs for term in _cjk_analyzer().analyze(run)]
+
+
+@lru_cache(maxsize=100_000)
+def word_terms(word: str, language: str) -> tuple[str, ...]:
+    """The terms of one word; remembered, since the same words stand everywhere."""
+    return tuple(terms(word, language))
 
 
 def _split_cjk(text: str) -> tuple[str, list[str]]:

@@ -83,23 +83,32 @@ class Vectors:
         found[inside] = self.matrix[[numbers[place] - 1 for place in inside]]
         return found
 
-    def nearest(self, query: npt.NDArray[np.float32], count: int) -> list[tuple[float, int]]:
-        """The `count` nearest chunks as (cosine, number), best first, ties by number. VectorsBroken if a row is no vector."""
-        if not len(self):
-            return []
-        cosines = self.matrix @ query
-        if not np.isfinite(cosines).all():
+    def cosines(self, query: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """How near each row is, in the order of the rows. VectorsBroken if one is no vector."""
+        found = np.asarray(self.matrix @ query, np.float32)
+        if not np.isfinite(found).all():
             raise VectorsBroken("vectors.npy has rows that are no vectors")
-        count = min(count, len(cosines))
-        best = np.argpartition(-cosines, count - 1)[:count]
-        best = best[np.lexsort((best, -cosines[best]))]
-        return [(float(cosines[place]), int(place) + 1) for place in best]
+        return found
 
-    def middle(self, query: npt.NDArray[np.float32], most: int = 2000) -> float:
-        """The median cosine of the chunks, told from an even sample; 0 if there are none."""
-        sample = self.matrix[:: max(1, len(self) // most)]
-        cosines = (sample @ query)[sample[:, 0] != 0] if len(sample) else np.zeros(0)
-        return float(np.median(cosines)) if len(cosines) else 0.0
+    def sample(self, query: npt.NDArray[np.float32], most: int = 1000) -> npt.NDArray[np.float32]:
+        """How near some rows are, spread evenly over all."""
+        return np.asarray(self.matrix[:: max(1, len(self) // most)] @ query, np.float32)
+
+
+def best(cosines: npt.NDArray[np.float32], count: int) -> list[tuple[float, int]]:
+    """The `count` nearest rows as (cosine, chunk number), best first, ties by number; 0 is that of a row without a vector."""
+    count = min(count, len(cosines))
+    if not count:
+        return []
+    top = np.argpartition(-cosines, count - 1)[:count]
+    top = top[np.lexsort((top, -cosines[top]))]
+    return [(float(cosines[place]), int(place) + 1) for place in top if cosines[place]]
+
+
+def middle(cosines: npt.NDArray[np.float32]) -> float:
+    """The median of the rows that have a vector; 0 if there are none."""
+    there = cosines[cosines != 0]
+    return float(np.median(there)) if len(there) else 0.0
 
 
 def _change(path: Path, write: Callable[[BinaryIO], object]) -> None:
