@@ -60,15 +60,15 @@ def fuse(pool: Pool, meant: Meant | None, share: float, named: Iterable[str] = (
     """All candidates, best first.
 
     A document has the score of its best chunk in each leg: BM25 as a share of the best BM25, and the
-    cosine between the median of the store (0) and the best (1); they are added, `share` (0 to 1)
-    being the vector's part. A document whose very title was asked for comes before all others; its
+    cosine between the median of the store (0) and the best (1), or what is near at all if the best is
+    not; they are added, `share` (0 to 1) being the vector's part. A document whose very title was asked for comes before all others; its
     best chunk stands for a document, its further chunks follow with what is their own.
     """
     known = frozenset(named)
     numbers = list(pool.chunks)
     cosines = zip(numbers, meant.cosines(numbers), strict=True) if meant else ()
     pool.cosines = {number: cosine for number, cosine in cosines if cosine}  # 0 is that of a chunk without a vector
-    shares = _Shares(pool, meant.middle if meant else 0.0, share)
+    shares = _Shares(pool, meant, share)
     documents: dict[str, list[int]] = {}
     for number in sorted(pool.chunks, key=lambda n: (-shares.of(n), pool.chunks[n].row.start)):
         documents.setdefault(pool.chunks[number].note.path, []).append(number)
@@ -83,11 +83,14 @@ def fuse(pool: Pool, meant: Meant | None, share: float, named: Iterable[str] = (
 class _Shares:
     """What each chunk has of the best score, by words and by meaning; both weighed, so that they add up to 1 at the most."""
 
-    def __init__(self, pool: Pool, middle: float, share: float) -> None:
+    def __init__(self, pool: Pool, meant: Meant | None, share: float) -> None:
         most = max(pool.words.values(), default=0.0) or 1.0
-        span = max(pool.cosines.values(), default=0.0) - middle
         self.words = {number: (1 - share) * score / most for number, score in pool.words.items()}
-        self.meaning = {number: share * (cosine - middle) / span for number, cosine in pool.cosines.items()} if span > 0 else {}
+        self.meaning: dict[int, float] = {}
+        if meant and pool.cosines:
+            middle, best = meant.middle, max(max(pool.cosines.values()), meant.character.something)
+            span = max(best - middle, 1e-6)
+            self.meaning = {number: share * max(cosine - middle, 0.0) / span for number, cosine in pool.cosines.items()}
 
     def of(self, number: int) -> float:
         """The share of one chunk."""

@@ -42,7 +42,7 @@ class Edits(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.home = Path(tempfile.mkdtemp(prefix="okl-test-"))
-        self.notes = Notes(self.home / "store", {})
+        self.notes = Notes(self.home / "store", {"OK_EMBEDDING": "hash:?dim=16"})
 
     def teardown(self) -> None:
         shutil.rmtree(self.home)
@@ -116,9 +116,9 @@ class Edits(RuleBasedStateMachine):
 
 
 class TestEdits(Edits.TestCase):
-    """Five hundred operations in CI."""
+    """Two hundred operations in CI."""
 
-    settings = settings(max_examples=10, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck))
+    settings = settings(max_examples=8, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.long

@@ -12,7 +12,7 @@ import pytest
 from okl.errors import Unavailable
 from okl.index.embeddings import Embeddings, Models
 from okl.index.generation import VectorsBroken
-from okl.index.vectors import Vectors
+from okl.index.vectors import Vectors, best, middle
 from okl.providers.embedders import open_embedder
 from okl.verbs import call
 from tests.conftest import Notes
@@ -21,8 +21,7 @@ DIM = 8
 
 
 def rows(count: int, seed: int = 0) -> np.ndarray:
-    made = np.random.default_rng(seed).standard_normal((count, DIM)).astype(np.float16).astype(np.float32)
-    return made
+    return np.random.default_rng(seed).standard_normal((count, DIM)).astype(np.float16).astype(np.float32)
 
 
 def sha(text: str) -> str:
@@ -57,9 +56,10 @@ def test_the_nearest_come_first_and_ties_by_number(tmp_path: Path) -> None:
     """Exact cosines, in order."""
     vectors = Vectors(tmp_path / "v.npy", 2)
     vectors.put([1, 2, 3, 4], np.array([[1, 0], [0, 1], [1, 0], [0.6, 0.8]], np.float32))
-    found = vectors.nearest(np.array([1, 0], np.float32), 3)
-    assert found == [(1.0, 1), (1.0, 3), (pytest.approx(0.6), 4)]
-    assert Vectors(tmp_path / "empty.npy", 2).nearest(np.array([1, 0], np.float32), 3) == []
+    cosines = vectors.cosines(np.array([1, 0], np.float32))
+    assert best(cosines, 3) == [(1.0, 1), (1.0, 3), (pytest.approx(0.6), 4)]
+    assert middle(cosines) == 1.0
+    assert best(Vectors(tmp_path / "empty.npy", 2).cosines(np.array([1, 0], np.float32)), 3) == []
 
 
 def test_two_processes_may_write_by_turns(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_cut_or_foreign_matrix_is_told(tmp_path: Path) -> None:
         Vectors(path, DIM)
     path.write_bytes(whole[:128] + b"\xff" * (len(whole) - 128))
     with pytest.raises(VectorsBroken):
-        Vectors(path, DIM).nearest(rows(1)[0], 1)
+        Vectors(path, DIM).cosines(rows(1)[0])
 
 
 # --- the cache ---

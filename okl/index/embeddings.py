@@ -125,14 +125,9 @@ class Models:
         probes = fingerprint_vectors(embedder)
         slug = re.sub(r"[^\w.-]+", "-", embedder.id).strip("-")[:100]
         number = 1
-        while (folder := self.folder / (slug if number == 1 else f"{slug}~{number}")).exists():
-            model = self._read(folder)
-            if model and model.dim == embedder.dim and same_model(_array(folder / "probes.npy"), probes):
-                break
+        while (folder := self.folder / _numbered(slug, number)).exists() and not same_model(_array(folder / "probes.npy"), probes):
             number += 1
-        else:
-            fingerprint = embedder.id if number == 1 else f"{embedder.id}~{number}"
-            model = self._make(folder, fingerprint, embedder, probes)
+        model = self._read(folder) or self._make(folder, _numbered(embedder.id, number), embedder, probes)
         if self._named().get(uri) != folder.name:
             self._write(self.folder / "models.json", json.dumps({**self._named(), uri: folder.name}, indent=1, sort_keys=True))
         return model
@@ -165,6 +160,11 @@ class Models:
         temporary = path.with_name(f"{path.name}.{os.getpid()}")
         temporary.write_text(text, encoding="utf-8")
         os.replace(temporary, path)
+
+
+def _numbered(name: str, number: int) -> str:
+    """The name of the model that is the first, or the second, to be called so."""
+    return name if number == 1 else f"{name}~{number}"
 
 
 def _array(path: Path) -> Vectors:

@@ -1,6 +1,6 @@
 """The approximate index of vectors: an HNSW graph in a Kùzu file of its own, built aside and moved in place.
 
-Exact search is its oracle and its fallback: a build loses one row in some 40,000 (seen with all parameters), which
+Exact search is its oracle and its fallback: a build loses one row in some 10,000 (seen with all parameters), which
 `lost` tells and adding it again mends. Kùzu's index loses many in small tables with deletions, cannot change a vector,
 never gives space back, and ends the process some time after being dropped: so it is for FEWEST rows or more, a
 changed row is removed and added, and when it is worn, or for many changes at once (`worth_building`), built anew.

@@ -41,6 +41,11 @@ class Character:
     alone: float = 1.0
     latin: bool = False
 
+    @property
+    def something(self) -> float:
+        """The cosine that hardly any passage has with a query that means nothing."""
+        return self.floor + 0.25 * self.span
+
     def trust(self, text: str) -> float:
         """The share of a text's letters that the model can read, 0 to 1."""
         if not self.latin or text.isascii():
