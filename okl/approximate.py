@@ -7,16 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-
-import numpy as np
+from pathlib import Path
 
 from okl.errors import OklError
 from okl.index.engine import EngineBroken, remove
 from okl.index.generation import HNSW, Broken, Generations, Index
-from okl.index.hnsw import FEWEST, MOST_CHURN, Hnsw, build, lost, recall, worth_building
+from okl.index.hnsw import FEWEST, Hnsw, build, lost, worth_building
+from okl.index.vectors import best
 from okl.providers.base import Vectors
 
+CHECKED = 3000
+"""Rows of an index in which each is looked for after it was built."""
+TEN = 10
 _SAMPLE = 64
+_SAME = 1e-4
 Found = list[tuple[float, int]]
 
 
@@ -37,8 +41,7 @@ class Approximate:
         if len(live) < FEWEST:
             remove(file)
             return
-        signature = f"{len(live)} {sum(live)}"
-        if index.state.get("hnsw") == signature and file.exists():
+        if index.state.get("hnsw") == _signature(live, file):
             return
         try:
             sound = file.exists() and self._changed(index, live)
@@ -49,7 +52,8 @@ class Approximate:
         if not sound:
             numbers = sorted(live)
             build(file, numbers, [live[number] for number in numbers], index.vectors.at(numbers))
-        index.state.remember("hnsw", signature)
+            self._find_again(index, live)
+        index.state.remember("hnsw", _signature(live, file))
         index.state.remember("hnsw_upto", str(max(live)))
 
     def rebuild(self, index: Index) -> None:
@@ -74,7 +78,16 @@ class Approximate:
                 return False
             hnsw.remove(gone)
             hnsw.add(new, [live[number] for number in new], index.vectors.at(new))
-            return hnsw.churn <= MOST_CHURN and not lost(hnsw, new, index.vectors.at(new))
+            return not hnsw.worn and not lost(hnsw, new, index.vectors.at(new))
+
+    def _find_again(self, index: Index, live: dict[int, str]) -> None:
+        """Take out and add again the few rows that a build may lose; in a small index, where one counts, every row is looked for."""
+        numbers = sorted(live) if len(live) <= CHECKED else []
+        with self._open(index) as hnsw:
+            gone = lost(hnsw, numbers, index.vectors.at(numbers))
+            if gone:
+                hnsw.remove(gone)
+                hnsw.add(gone, [live[number] for number in gone], index.vectors.at(gone))
 
     def _open(self, index: Index) -> Hnsw:
         if index.folder is None:
@@ -93,8 +106,7 @@ class Approximate:
         upto = int(index.state.get("hnsw_upto", "0"))
         numbers += range(upto + 1, len(index.vectors) + 1)
         cosines = index.vectors.at(numbers) @ query
-        best = sorted(zip(cosines.tolist(), numbers, strict=True), key=lambda found: (-found[0], found[1]))
-        return best[:count]
+        return sorted(zip(cosines.tolist(), numbers, strict=True), key=lambda found: (-found[0], found[1]))[:count]
 
     def _held(self, index: Index) -> Hnsw:
         """The index, open as long as the generation is."""
@@ -108,8 +120,22 @@ class Approximate:
         return held
 
     def recall(self, index: Index) -> float | None:
-        """How many of the ten truly nearest chunks it finds, over a sample; None without an index."""
+        """How many of the ten truly nearest chunks its answers have, over a sample; 0 if it is broken, None without one."""
         if index.folder is None or not (index.folder / HNSW).exists():
             return None
         live = sorted(self._live(index))
-        return recall(self._held(index), np.asarray(live), index.vectors.at(live), _SAMPLE)
+        picked = live[:: max(1, len(live) // _SAMPLE)]
+        hits = 0
+        for vector in index.vectors.at(picked):
+            found = self.nearest(index, vector, TEN)
+            if found is None:
+                return 0.0
+            bar = best(index.vectors.cosines(vector), TEN)[-1][0] - _SAME
+            hits += sum(cosine >= bar for cosine, _ in found)
+        return min(1.0, hits / (TEN * len(picked)))
+
+
+def _signature(live: dict[int, str], file: Path) -> str:
+    """What the index is of, and the file it is in; another, and it is looked at again."""
+    stat = file.stat() if file.is_file() else None
+    return f"{len(live)} {sum(live)} {stat.st_size} {stat.st_mtime_ns}" if stat else ""

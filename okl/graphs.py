@@ -49,7 +49,7 @@ class Graphs:
         if not file.exists():
             return
         with self.generations.trying(file), Engine(file, wait=self.wait) as engine:
-            engine.rows("RETURN 1")
+            engine.rows("MATCH (n:MemoryNote) RETURN count(n)")
 
     def texts(self, index: Index) -> Texts:
         """Reads the notes whose files are still as `index` knows them."""

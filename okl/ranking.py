@@ -50,12 +50,15 @@ class Ranking:
     def chosen(self, request: Request) -> list[Fused]:
         """What is shown, in order, if its files are still as they were."""
         direct = _of_each_document(self.direct, request.limit, request.per_document) if "direct" in request.lanes else []
-        strong = self.linked if request.lanes == LANES["linked"] else [fused for fused in self.linked if fused.score >= linked.LEAST]
-        found = arranged(direct, strong, request.limit)
+        found = arranged(direct, self.strong(request), request.limit)
         if not request.deep:
             return found
         shown = {fused.note.path for fused in found}
         return found + [fused for fused in self.linked if fused.note.path not in shown][: request.limit]
+
+    def strong(self, request: Request) -> list[Fused]:
+        """The linked hits that may take a place: all of them if nothing else was asked for."""
+        return [fused for fused in self.linked if fused.score >= linked.LEAST or request.lanes == LANES["linked"]]
 
 
 def ranking(store: Store, index: Index, request: Request, meaning: Meaning | None) -> Ranking:

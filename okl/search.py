@@ -132,11 +132,14 @@ def _relevant(index: Index, found: Ranking, request: Request, hits: list[Hit]) -
     if best < request.min_score and (request.strict or not any(literal for _, _, literal in rated)):
         return []
     floor = request.min_score if request.strict else TAIL * request.min_score
-    return [
-        replace(hit, score=round(score * age_factor(hit.fused, request), 4))
-        for hit, score, literal in rated
-        if hit.lane in request.lanes and (score >= floor or (not request.strict and (literal or hit.lane == "linked")))
-    ]
+    linked = {fused.note.path: fused for fused in found.strong(request)}
+    kept = []
+    for hit, score, literal in rated:
+        if score < floor and hit.lane == "direct" and hit.note.path in linked:  # not for itself, but for what it hangs on
+            hit = replace(hit, fused=linked[hit.note.path], lane="linked")
+        if hit.lane in request.lanes and (score >= floor or (not request.strict and (literal or hit.lane == "linked"))):
+            kept.append(replace(hit, score=round(score * age_factor(hit.fused, request), 4)))
+    return kept
 
 
 def _literal(asked: Asked, hit: Hit) -> bool:

@@ -20,6 +20,8 @@ from okl.opened import Data, Opened
 from okl.proof import prove
 
 Rows = list[Data]
+LONGEST = 3600
+"""Seconds that a query over the graph may be given."""
 
 
 class Upkeep(Opened):
@@ -91,8 +93,8 @@ class Upkeep(Opened):
 
     def graph_cypher(self, query: str, limit: int = 1000, timeout: float = 10.0) -> Data:
         """Run one reading Cypher statement over the graph; at most `limit` rows, at most `timeout` seconds."""
-        if limit < 1 or timeout <= 0:
-            raise UsageError("A limit is at least 1, and a timeout more than 0.")
+        if limit < 1 or not 0 < timeout <= LONGEST:
+            raise UsageError(f"A limit is at least 1, and a timeout more than 0 and at most {LONGEST} seconds.")
         self.graphs.refuse_writes(query)
         with self._graph() as index:
             columns, rows = self.graphs.cypher(index, query, timeout, limit + 1)
@@ -136,11 +138,12 @@ class Upkeep(Opened):
             yield doctor.missing_model(self.model.reason)
         yield from doctor.of_vectors(found.index, self.config["embedding"])
         recall = self.approximate.recall(found.index) if found.index.fingerprint else None
-        if recall is not None:
-            yield doctor.hnsw_recall(recall)
-            if recall < doctor.LEAST_RECALL and not found.degraded:
-                with self.writing():
-                    self.approximate.rebuild(found.index)
+        if recall is None:
+            return
+        yield doctor.hnsw_recall(recall)
+        if recall < doctor.LEAST_RECALL and not found.degraded:
+            with self.writing():
+                self.approximate.rebuild(found.index)
 
     def _mend(self) -> None:
         """Make the index anew where it is not what the files give."""

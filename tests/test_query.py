@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from okl.errors import UsageError
-from okl.query import Filters, Query, any_path_matches, moment, parse, path_matches
+from okl.query import SENTENCE, Filters, Query, any_path_matches, moment, parse, path_matches
 
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 LIGHT = settings(max_examples=100, deadline=None)
@@ -134,3 +134,46 @@ def test_paths(wanted: str, matching: list[str]) -> None:
 def test_any_of_several_paths() -> None:
     """A path matches a list when it matches one of it."""
     assert [any_path_matches("a/b.md", wanted) for wanted in (["x", "a"], ["x"], [])] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        (
+            'who wrote the poem "The Waste Land" in London',
+            Query(
+                'who wrote the poem "The Waste Land" in London', "who wrote the poem The Waste Land in London", quotes=("The Waste Land",)
+            ),
+        ),
+        ('one two three four "a b"', Query('one two three four "a b"', "one two three four", ("a b",))),
+        ('"a b" one two three four five', Query('"a b" one two three four five', "a b one two three four five", quotes=("a b",))),
+        (
+            'one two "a b" three four "c d" five -x',
+            Query('one two "a b" three four "c d" five -x', "one two a b three four c d five", quotes=("a b", "c d"), without=("x",)),
+        ),
+        (
+            'one two three four -"not this" tag:sea "a b"',
+            Query(
+                'one two three four -"not this" tag:sea "a b"', "one two three four", ("a b",), (), ("not this",), Filters(tags=("sea",))
+            ),
+        ),
+        ('one two three four five ""', Query('one two three four five ""', "one two three four five ")),
+    ],
+)
+def test_a_sentence_may_quote(text: str, query: Query) -> None:
+    """Beside five words or more what stands in quotation marks is quoted, no condition; filters and unwanted words do not count as words."""
+    assert parse(text) == query
+
+
+@LIGHT
+@given(
+    st.lists(st.from_regex(r"[a-z]{1,8}", fullmatch=True), max_size=10),
+    st.lists(st.from_regex(r"[a-z]{1,5} [a-z]{1,5}", fullmatch=True), max_size=3),
+)
+def test_a_phrase_is_a_condition_or_a_quote(words: list[str], phrases: list[str]) -> None:
+    """Never both and never neither; the words of a quote are searched as well."""
+    found = parse(" ".join([*words, *(f'"{phrase}"' for phrase in phrases)]))
+    assert [*found.phrases, *found.quotes] == phrases
+    assert not (found.phrases and found.quotes)
+    assert bool(found.quotes) == (len(words) >= SENTENCE and bool(phrases))
+    assert found.words.split() == [*words, *" ".join(found.quotes).split()]

@@ -15,14 +15,15 @@ import json
 import os
 import pickle
 import re
+import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import chain
 from pathlib import Path
 from subprocess import Popen
+from tempfile import TemporaryDirectory
 from threading import Lock, Timer, local
 from typing import Any, Self
 from weakref import WeakSet, WeakValueDictionary
@@ -44,6 +45,7 @@ _LONGEST_ANSWER = 64 << 20  # bytes
 _GRACE = 3.0  # seconds for a process to start and to heed its timeout
 _PART = 8 << 20  # bytes of one file of a bulk load
 _TOO_MUCH = "The graph needs more memory than it may have. Ask for less at once."
+_SCRATCH = ".load-"
 _BESIDE = (".wal", ".shadow", ".tmp")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _OPEN: WeakValueDictionary[str, Engine] = WeakValueDictionary()
@@ -83,6 +85,8 @@ class Engine:
             self._database = self._opened(wait, pool, threads)
             if not read_only:
                 self.run("CALL force_checkpoint_on_close = false")
+                for left in self.path.parent.glob(glob.escape(self.path.name) + _SCRATCH + "*"):
+                    shutil.rmtree(left, ignore_errors=True)
         except BaseException:
             _OPEN.pop(self._name, None)
             raise
@@ -173,13 +177,20 @@ class Engine:
         options = f" (from='{ends[0]}', to='{ends[1]}')" if ends else ""
         count = 0
         alone = self._own.transaction is None
-        with tempfile.TemporaryDirectory(prefix="okl-load-") as folder, self.writing() if alone else nullcontext():
+        with self.scratch() as folder, self.writing() if alone else nullcontext():
             for part in _parts(columns, rows):
                 path = os.path.join(folder, "rows.json")
                 _write(path, part)
                 self.run(f"COPY {table} FROM '{quoted(glob.escape(path))}'{options}")
                 count += len(part)
         return count
+
+    def scratch(self) -> TemporaryDirectory[str]:
+        """A temporary folder beside the file; if this process dies of it, the next to write sweeps it up."""
+        try:
+            return TemporaryDirectory(prefix=self.path.name + _SCRATCH, dir=self.path.parent)
+        except OSError as error:
+            raise Unavailable(f"The index folder cannot be written: {error.strerror}.") from error
 
     @property
     def _connection(self) -> kuzu.Connection:
@@ -221,7 +232,10 @@ class _Interrupted(Unavailable):
 def remove(path: Path) -> None:
     """Delete the file and all that Kùzu keeps beside it."""
     for part in _files(path):
-        part.unlink(missing_ok=True)
+        if part.is_dir() and not part.is_symlink():
+            shutil.rmtree(part, ignore_errors=True)
+        else:
+            part.unlink(missing_ok=True)
 
 
 def move(path: Path, target: Path) -> None:
@@ -385,4 +399,4 @@ def _write(path: str, lines: Iterable[str]) -> None:
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(chain.from_iterable((line, "\n") for line in lines))
     except OSError as error:
-        raise Unavailable(f"The temporary folder cannot be written: {error.strerror}.") from error
+        raise Unavailable(f"The index folder cannot be written: {error.strerror}.") from error

@@ -97,7 +97,10 @@ class Index:
         """The matrix of a generation that holds some."""
         from okl.index.vectors import Vectors
 
-        return Vectors(self.folder / VECTORS if self.folder else None, int(self.state.get("dim")))
+        path = self.folder / VECTORS if self.folder else None
+        if path is not None and not path.exists() and self.state.rows("SELECT 1 FROM chunks WHERE embedded = 1 LIMIT 1"):
+            raise VectorsBroken(f"{VECTORS} is missing")
+        return Vectors(path, int(self.state.get("dim")))
 
     def answered(self) -> None:
         """Say that the engines work: the OPENING marker goes."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import glob
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Self
@@ -140,7 +139,7 @@ def _fill(engine: Engine, ids: NDArray[np.int64], owners: Sequence[str], matrix:
     engine.run(f"CREATE NODE TABLE Vec(id INT64 PRIMARY KEY, vec FLOAT[{matrix.shape[1]}])")
     engine.run("CREATE NODE TABLE Fact(name STRING PRIMARY KEY, value INT64)")
     engine.load("Fact", ["name", "value"], [["built", len(ids)], ["changed", 0]])
-    with tempfile.TemporaryDirectory(prefix="okl-vectors-") as folder:
+    with engine.scratch() as folder:
         files = {name: os.path.join(folder, name) for name in ("ids.npy", "vectors.npy", "owners.json")}
         try:
             np.save(files["ids.npy"], ids)
@@ -149,7 +148,7 @@ def _fill(engine: Engine, ids: NDArray[np.int64], owners: Sequence[str], matrix:
                 for id, owner in zip(ids.tolist(), owners, strict=True):
                     file.write(json.dumps({"id": id, "owner": storable(owner)}) + "\n")
         except OSError as error:
-            raise Unavailable(f"The temporary folder cannot be written: {error.strerror}.") from error
+            raise Unavailable(f"The index folder cannot be written: {error.strerror}.") from error
         places = [f"'{quoted(glob.escape(path))}'" for path in files.values()]
         engine.run(f"COPY Vec FROM ({places[0]}, {places[1]}) BY COLUMN")
         engine.run("ALTER TABLE Vec ADD owner STRING")
