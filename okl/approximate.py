@@ -41,7 +41,7 @@ class Approximate:
         if len(live) < FEWEST:
             remove(file)
             return
-        if index.state.get("hnsw") == _signature(live, file):
+        if file.is_file() and index.state.get("hnsw") == _signature(live, file):
             return
         try:
             sound = file.exists() and self._changed(index, live)
@@ -123,16 +123,16 @@ class Approximate:
         """How many of the ten truly nearest chunks its answers have, over a sample; 0 if it is broken, None without one."""
         if index.folder is None or not (index.folder / HNSW).exists():
             return None
-        live = sorted(self._live(index))
-        picked = live[:: max(1, len(live) // _SAMPLE)]
+        live = self._live(index)
+        picked = sorted(live)[:: max(1, len(live) // _SAMPLE)]
         hits = 0
         for vector in index.vectors.at(picked):
-            found = self.nearest(index, vector, TEN)
+            found = self.nearest(index, vector, 10 * TEN)
             if found is None:
                 return 0.0
             bar = best(index.vectors.cosines(vector), TEN)[-1][0] - _SAME
-            hits += sum(cosine >= bar for cosine, _ in found)
-        return min(1.0, hits / (TEN * len(picked)))
+            hits += min(TEN, sum(cosine >= bar for cosine, number in found if number in live))
+        return min(1.0, hits / (TEN * max(1, len(picked))))
 
 
 def _signature(live: dict[int, str], file: Path) -> str:

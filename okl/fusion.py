@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,10 @@ from okl.index.state import ChunkRow
 from okl.legs import Candidate, Meant
 from okl.select import NoteRow
 
+LESSON = 0.5
+"""How much of the best documents' vectors is added to the query's before candidates are compared again."""
+TEACHERS = 3
+"""Documents that the query's vector learns from."""
 NAMED = 0.2
 """What a document gains whose title stands in the query."""
 
@@ -61,36 +65,51 @@ def fuse(pool: Pool, meant: Meant | None, share: float, named: Iterable[str] = (
 
     A document has the score of its best chunk in each leg: BM25 as a share of the best BM25, and the
     cosine between the median of the store (0) and the best (1), or what is near at all if the best is
-    not; they are added, `share` (0 to 1) being the vector's part. A document whose very title was asked for comes before all others; its
-    best chunk stands for a document, its further chunks follow with what is their own.
+    not; they are added, `share` (0 to 1) being the vector's part. The query's vector then moves
+    towards the best documents, and the candidates are compared once more. A document whose very title
+    was asked for comes before all others; its best chunk stands for a document, its further chunks
+    follow with what is their own.
     """
     known = frozenset(named)
     numbers = list(pool.chunks)
-    cosines = zip(numbers, meant.cosines(numbers), strict=True) if meant else ()
-    pool.cosines = {number: cosine for number, cosine in cosines if cosine}  # 0 is that of a chunk without a vector
-    shares = _Shares(pool, meant, share)
+    pool.cosines = _cosines(meant, numbers) if meant else {}
+    plain = _Shares(pool.words, pool.cosines, meant, share)
+    ordered = _ordered(pool, plain, plain, known)
+    if not meant or not ordered:
+        return ordered
+    taught = meant.towards([fused.row.number for fused in first_chunks(ordered)[:TEACHERS]], LESSON)
+    return _ordered(pool, _Shares(pool.words, _cosines(taught, numbers), taught, share), plain, known)
+
+
+def _cosines(meant: Meant, numbers: Sequence[int]) -> dict[int, float]:
+    """How near each chunk is, of those that have a vector."""
+    return {number: cosine for number, cosine in zip(numbers, meant.cosines(numbers), strict=True) if cosine}
+
+
+def _ordered(pool: Pool, shares: _Shares, plain: _Shares, named: frozenset[str]) -> list[Fused]:
+    """Documents by `shares`; of each, first the chunk that is best for the query as it was typed."""
     documents: dict[str, list[int]] = {}
-    for number in sorted(pool.chunks, key=lambda n: (-shares.of(n), pool.chunks[n].row.start)):
+    for number in sorted(pool.chunks, key=lambda n: (-plain.of(n), pool.chunks[n].row.start)):
         documents.setdefault(pool.chunks[number].note.path, []).append(number)
     found = []
     for path, chunks in documents.items():
-        whole = shares.of_all(chunks) + NAMED * (path in known)
-        found.append(_fused(pool, chunks[0], whole, path in known))
-        found += [_fused(pool, number, min(shares.of(number), whole), path in known) for number in chunks[1:]]
+        whole = shares.of_all(chunks) + NAMED * (path in named)
+        found.append(_fused(pool, chunks[0], whole, path in named))
+        found += [_fused(pool, number, min(shares.of(number), whole), path in named) for number in chunks[1:]]
     return sorted(found, key=lambda f: (not f.exact, -f.score, f.note.id, f.row.start))
 
 
 class _Shares:
     """What each chunk has of the best score, by words and by meaning; both weighed, so that they add up to 1 at the most."""
 
-    def __init__(self, pool: Pool, meant: Meant | None, share: float) -> None:
-        most = max(pool.words.values(), default=0.0) or 1.0
-        self.words = {number: (1 - share) * score / most for number, score in pool.words.items()}
+    def __init__(self, words: Mapping[int, float], cosines: Mapping[int, float], meant: Meant | None, share: float) -> None:
+        most = max(words.values(), default=0.0) or 1.0
+        self.words = {number: (1 - share) * score / most for number, score in words.items()}
         self.meaning: dict[int, float] = {}
-        if meant and pool.cosines:
-            middle, best = meant.middle, max(max(pool.cosines.values()), meant.character.something)
+        if meant and cosines:
+            middle, best = meant.middle, max(max(cosines.values()), meant.character.something)
             span = max(best - middle, 1e-6)
-            self.meaning = {number: share * max(cosine - middle, 0.0) / span for number, cosine in pool.cosines.items()}
+            self.meaning = {number: share * max(cosine - middle, 0.0) / span for number, cosine in cosines.items()}
 
     def of(self, number: int) -> float:
         """The share of one chunk."""

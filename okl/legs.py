@@ -90,10 +90,15 @@ class Meant:
 
     @cached_property
     def middle(self) -> float:
-        """How near a chunk of the store is in the median; in a large store, told from a sample."""
+        """How near a chunk of the store is in the median, told from a sample where not every chunk was compared."""
         from okl.index.vectors import middle
 
-        return middle(self.index.vectors.sample(self.vector) if self.approximate else self._all)
+        return middle(self._all if "_all" in self.__dict__ else self.index.vectors.sample(self.vector))
+
+    def towards(self, numbers: Sequence[int], share: float) -> Meant:
+        """The query moved towards the mean of some chunks."""
+        moved = self.vector + share * self.index.vectors.at(numbers).mean(axis=0)
+        return replace(self, vector=moved / (moved @ moved) ** 0.5)
 
 
 @dataclass(frozen=True, slots=True)

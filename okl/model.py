@@ -38,6 +38,8 @@ class StoreModel:
     say: Callable[[str], None]
     reason: str = ""
     _told: str = ""
+    _last: Model | None = None
+    _settled: Model | None = None
     _embedder: Embedder | None = None
     _thread: Thread | None = None
 
@@ -53,10 +55,12 @@ class StoreModel:
 
         return Models(self.folder)
 
-    @cached_property
+    @property
     def last(self) -> Model | None:
         """The model as it was when it was last loaded, without loading it."""
-        return self.models.last(self.uri) if self.wanted else None
+        if self.wanted and (self._last is None or not self._last.exists):
+            self._last = self.models.last(self.uri)
+        return self._last
 
     def place(self, index: Index, filed: list[Filed]) -> list[Filed]:
         """`filed`, told which of their chunks got a vector from the cache."""
@@ -102,15 +106,15 @@ class StoreModel:
                 self.missing(self.reason)
         return self._embedder
 
-    @cached_property
+    @property
     def settled(self) -> Model:
         """The loaded model as the cache knows it."""
         embedder = self.embedder()
         if embedder is None:
             raise Unavailable(self.reason or "The store has no embedding model.")
-        model = self.models.settle(self.uri, embedder)
-        self.last = model
-        return model
+        if self._settled is None or not self._settled.exists:
+            self._settled = self._last = self.models.settle(self.uri, embedder)
+        return self._settled
 
     def vector(self, texts: Sequence[str], kind: Kind) -> Vectors | None:
         """The vector of a query, or the mean of some passages', float32[dim]; None without a model."""

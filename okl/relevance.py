@@ -16,7 +16,7 @@ HALF = 0.0135
 """The share of the best possible score, damped, at which relevance by words is one half (measured: docs/decisions.md)."""
 BY_WORDS = 0.75
 """What relevance by words adds to nearness in meaning."""
-EVEN, STEEP = 0.75, 6.0
+EVEN, STEEP = 0.55, 6.0
 """Where, with meaning, relevance is one half, and how fast it grows there (measured: docs/decisions.md)."""
 
 

@@ -21,7 +21,7 @@ from okl.select import NoteRow
 from okl.snippet import Snippet, snippet
 from okl.store import Store
 
-TAIL = 0.02
+TAIL = 0.06
 """Hits under this share of the least score that the best hit needs are left out."""
 
 

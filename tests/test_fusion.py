@@ -70,7 +70,9 @@ def test_both_legs_add_up() -> None:
     )
     scores = {fused.note.id: fused.score for fused in found}
     assert ids(found) == ["both", "words", "near"]
-    assert scores == {"both": pytest.approx(1.0), "words": pytest.approx(0.5), "near": pytest.approx(0.25)}
+    assert scores["both"] == pytest.approx(1.0)
+    assert scores["words"] == pytest.approx(0.5)
+    assert 0.2 < scores["near"] < 0.35  # a half of the way from median to best, and a little for what was learnt
     assert found[0].why == [{"leg": "text", "rank": 1}, {"leg": "vector", "rank": 1}]
 
 
@@ -111,7 +113,7 @@ def test_the_title_that_was_asked_for_comes_first() -> None:
 
 
 def test_a_title_in_the_query_helps() -> None:
-    """It adds a fixed part to every chunk's note, and is told."""
+    """A note whose title stands in the query gains a fixed part, and says so."""
     legs = pool([candidate("best", 1, 10.0), candidate("named", 2, 9.0)])
     found = fuse(legs, None, 0.0, ["named.md"])
     assert [(fused.note.id, fused.named) for fused in found] == [("named", True), ("best", False)]

@@ -37,6 +37,11 @@ class Model:
     dim: int
     character: Character
 
+    @property
+    def exists(self) -> bool:
+        """Whether its folder is still there."""
+        return (self.folder / "model.json").exists()
+
     @cached_property
     def embeddings(self) -> Embeddings:
         """The vectors it made so far."""
@@ -72,7 +77,10 @@ class Embeddings:
         known = [(place, *found) for place, sha in enumerate(shas) if (found := self._places.get(bytes.fromhex(sha)))]
         if not known:
             return [], np.empty((0, self._dim), np.float32)
-        stored = np.memmap(self._rows, np.uint8, "r")
+        try:
+            stored = np.memmap(self._rows, np.uint8, "r")
+        except (OSError, ValueError):  # somebody deleted it meanwhile
+            return [], np.empty((0, self._dim), np.float32)
         places, rows = [], []
         for place, row, checksum in known:
             data = stored[row * self._size : (row + 1) * self._size].tobytes()
