@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from okl.errors import Busy, Unavailable, UsageError
-from okl.index.engine import Engine, EngineBroken, move, quoted, remove, storable
+from okl.index.engine import Engine, EngineBroken, move, remove
+from okl.index.storable import quoted, storable
 from tests.conftest import ROOT
 
 TEXTS = [

@@ -121,7 +121,7 @@ FORGERIES = {
 
 @pytest.mark.parametrize("what", FORGERIES)
 def test_a_forged_row_is_named(hashed: Notes, what: str) -> None:
-    """Whatever was changed in the tables stands in a failure, with both sides' digests; a rebuild mends it."""
+    """Whatever was changed in the tables stands in a failure, and the digests differ; no file of the store does."""
     statement, told = FORGERIES[what]
     before = files(hashed)
     with sqlite3.connect(live(hashed) / "state.sqlite") as database:

@@ -11,10 +11,8 @@ A typed query can fill the machine's memory deaf to its timeout (lists live outs
 from __future__ import annotations
 
 import glob
-import json
 import os
 import pickle
-import re
 import shutil
 import sys
 import time
@@ -32,6 +30,7 @@ import kuzu
 
 from okl import process
 from okl.errors import Busy, OklError, Unavailable, UsageError
+from okl.index.storable import json_lines, quoted, storable
 
 try:
     import resource
@@ -43,11 +42,9 @@ _ADDRESSES = (1 << 36, 1 << 33, 1 << 30)  # how far a file may grow: the first t
 _HEADROOM = 1 << 30  # bytes of memory for a typed query
 _LONGEST_ANSWER = 64 << 20  # bytes
 _GRACE = 3.0  # seconds for a process to start and to heed its timeout
-_PART = 8 << 20  # bytes of one file of a bulk load
 _TOO_MUCH = "The graph needs more memory than it may have. Ask for less at once."
 _SCRATCH = ".load-"
 _BESIDE = (".wal", ".shadow", ".tmp")
-_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _OPEN: WeakValueDictionary[str, Engine] = WeakValueDictionary()
 _OPENING = Lock()
 Answer = tuple[list[str], list[list[Any]]]
@@ -178,7 +175,7 @@ class Engine:
         count = 0
         alone = self._own.transaction is None
         with self.scratch() as folder, self.writing() if alone else nullcontext():
-            for part in _parts(columns, rows):
+            for part in json_lines(columns, rows):
                 path = os.path.join(folder, "rows.json")
                 _write(path, part)
                 self.run(f"COPY {table} FROM '{quoted(glob.escape(path))}'{options}")
@@ -248,31 +245,6 @@ def move(path: Path, target: Path) -> None:
     for part, place in reversed(list(zip(_files(path), _files(target), strict=True))):
         if part.exists():
             os.replace(part, place)
-
-
-def storable(value: Any) -> Any:
-    """The value with texts as Kùzu can hold them: NUL becomes U+FFFD, half a character one of the private plane 16.
-
-    So what cannot be stored still stays apart: two ids never become one.
-    """
-    match value:
-        case str():
-            return _UNSTORABLE.sub(_stand_in, value)
-        case list() | tuple():
-            return [storable(item) for item in value]
-        case dict():
-            return {name: storable(item) for name, item in value.items()}
-        case _:
-            return value
-
-
-def quoted(text: str) -> str:
-    """The text as it stands between the quotes of a Cypher string."""
-    return text.replace("\\", "\\\\").replace("'", "\\'")
-
-
-def _stand_in(found: re.Match[str]) -> str:
-    return chr(0x100000 + ord(found[0])) if found[0] != "\0" else "\ufffd"
 
 
 def _files(path: Path) -> list[Path]:
@@ -378,20 +350,6 @@ def _put_lid_on_memory() -> None:
     limits = resource.getrlimit(resource.RLIMIT_AS)
     lid = min(size + _HEADROOM, *(limit for limit in limits if limit != resource.RLIM_INFINITY), 1 << 62)
     resource.setrlimit(resource.RLIMIT_AS, (lid, limits[1]))
-
-
-def _parts(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[list[str]]:
-    """Rows as lines of JSON, in lists of not much more than `_PART` characters."""
-    part: list[str] = []
-    size = 0
-    for row in rows:
-        part.append(json.dumps(storable(dict(zip(columns, row, strict=True))), ensure_ascii=False, allow_nan=False))
-        size += len(part[-1])
-        if size > _PART:
-            yield part
-            part, size = [], 0
-    if part:
-        yield part
 
 
 def _write(path: str, lines: Iterable[str]) -> None:

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from okl import keys
-from okl.index.engine import Engine, move, remove, storable
+from okl.index.engine import Engine, move, remove
 from okl.index.graph_changes import apply, columns, connect, create, nodes, owned, prune
 from okl.index.graph_rows import Ref, Rows, Tables, Texts, Values, related
 from okl.index.graph_schema import HOLDERS, NODES, PROPERTIES, RELATIONS, Relation, ddl
 from okl.index.state import State
+from okl.index.storable import storable
 from okl.keys import CONCEPT
 from okl.note import sha256
 

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from okl.errors import Unavailable
-from okl.index.engine import Engine, EngineBroken, move, quoted, remove, storable
+from okl.index.engine import Engine, EngineBroken, move, remove
+from okl.index.storable import quoted, storable
 
 FEWEST = 2000
 MOST_CHURN = 0.3

@@ -6,6 +6,7 @@ import hashlib
 import json
 import posixpath
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -157,8 +158,12 @@ def _keys(note: Note) -> list[tuple[str, str]]:
 def _key_uses(note: Note, titles: tuple[str, ...]) -> list[KeyUse]:
     """The keys that the note hangs on, as it says them and as its tags, links and titles imply them."""
     wikilinks = [link.target for link in note.markup.links if link.kind in ("wiki", "embed")]
-    extracted = entities.key_phrases(note.body[:EXTRACTED_FROM])
-    return keys.uses(_keys(note), note.tags, note.topics, wikilinks, titles, extracted)
+    return keys.uses(_keys(note), note.tags, note.topics, wikilinks, titles, _extracted(note))
+
+
+def _extracted(note: Note) -> Iterator[str]:
+    """Telling phrases of the text, looked for when somebody asks."""
+    yield from entities.key_phrases(note.body[:EXTRACTED_FROM])
 
 
 def _tags(note: Note) -> list[tuple[str, str]]:

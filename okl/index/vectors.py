@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -60,9 +60,10 @@ class Vectors:
 
         def write(file: BinaryIO) -> None:
             file.truncate(start + rows * width)
-            for number, vector in zip(numbers, vectors, strict=True):
-                file.seek(start + (number - 1) * width)
-                file.write(vector.astype("<f4").tobytes())
+            data = vectors.astype("<f4")
+            for first, last in _runs(numbers):
+                file.seek(start + (numbers[first] - 1) * width)
+                file.write(data[first:last].tobytes())
             file.flush()
             os.fsync(file.fileno())  # the header counts the rows only when they are there
             file.seek(0)
@@ -93,6 +94,15 @@ class Vectors:
     def sample(self, query: npt.NDArray[np.float32], most: int = 1000) -> npt.NDArray[np.float32]:
         """How near some rows are, spread evenly over all."""
         return np.asarray(self.matrix[:: max(1, len(self) // most)] @ query, np.float32)
+
+
+def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The places (first, past the last) of numbers that follow one another."""
+    first = 0
+    for place in range(1, len(numbers) + 1):
+        if place == len(numbers) or numbers[place] != numbers[place - 1] + 1:
+            yield first, place
+            first = place
 
 
 def best(cosines: npt.NDArray[np.float32], count: int) -> list[tuple[float, int]]:
