@@ -170,15 +170,15 @@ class Note:
         return list(dict.fromkeys(rows + self.markup.fields))
 
     @cached_property
-    def property_links(self) -> list[tuple[str, str]]:
-        """(property, target) for each `[[link]]` in the frontmatter and each name in `supersedes` and `related`."""
+    def property_links(self) -> list[tuple[str, str, str]]:
+        """(property, target, fragment) for each `[[link]]` in the frontmatter and each name in `supersedes` and `related`."""
         rows = []
         for key, value in self.values.items():
             for item in _strings(value):
                 inner = [m[1] for m in _WIKI_VALUE.finditer(item)]
                 if not inner and key in ("supersedes", "related"):
                     inner = [item]
-                rows += [(key, link.target) for text in inner if (link := wikilink(text, key, 0))]
+                rows += [(key, link.target, link.fragment) for text in inner if (link := wikilink(text, key, 0))]
         return list(dict.fromkeys(rows))
 
     @cached_property

@@ -233,12 +233,12 @@ def test_links_in_properties() -> None:
         "a.md", "---\nup: '[[Top#Part|text]]'\npeople: ['[[Ada]]', Bob]\nraw: [[Bare]]\nrelated: [one, '[[two]]']\nsupersedes: old\n---\n"
     )
     assert found.property_links == [
-        ("up", "Top"),
-        ("people", "Ada"),
-        ("raw", "Bare"),
-        ("related", "one"),
-        ("related", "two"),
-        ("supersedes", "old"),
+        ("up", "Top", "Part"),
+        ("people", "Ada", ""),
+        ("raw", "Bare", ""),
+        ("related", "one", ""),
+        ("related", "two", ""),
+        ("supersedes", "old", ""),
     ]
 
 

@@ -162,7 +162,12 @@ class Generations:
     def open(self) -> Index | None:
         """The live generation; None if there is none that fits; Broken if it had to be set aside."""
         generation = self.current()
-        if generation is None or not self.fits(generation):
+        if generation is None:
+            return None
+        if not self.manifest(generation):
+            self.quarantine(generation)
+            raise Broken("manifest.json cannot be read")
+        if not self.fits(generation):
             return None
         if self._crashed_while_opening(generation):
             self.quarantine(generation)

@@ -191,7 +191,7 @@ def _names(note: Note) -> list[tuple[str, int]]:
 
 def _links(note: Note) -> list[tuple[str, str, str, str, int, str, str]]:
     """(kind, target, fragment, text, line, key, near): `near` is a path to try before the name `key`."""
-    links = note.markup.links + [Link(target, "", "", key, -1) for key, target in note.property_links]
+    links = note.markup.links + [Link(target, fragment, "", key, -1) for key, target, fragment in note.property_links]
     return [_link(note, link) for link in links]
 
 

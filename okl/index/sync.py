@@ -12,7 +12,7 @@ from pathlib import Path
 from okl.errors import Conflict
 from okl.index.generation import Generations, Index, in_memory
 from okl.index.names import settle_ids, settle_links
-from okl.index.neighbours import mark_stale, neighbours
+from okl.index.neighbours import ids_of, linkers, mark_stale, neighbours
 from okl.index.record import Settings
 from okl.index.state import Filed, Indexed
 from okl.index.text import TextChunk, TextWriter
@@ -176,15 +176,16 @@ def _apply(index: Index, changes: Changes, found: list[Read], pending: set[str],
     gone = [row[0] for row in state.rows_in("SELECT number FROM chunks WHERE embedded = 1 AND path IN (?)", affected)]
     with state.writing():
         names, claims = _names_of(index, affected)
-        stale = neighbours(state, affected)
+        stale, before = neighbours(state, affected), ids_of(state, affected)
         for path in affected:
             state.drop(path)
         state.put(filed)
         more_names, more_claims = _names_of(index, affected)
         moved, paths = settle_ids(state, claims | more_claims)
-        stale |= neighbours(state, paths)
         stale |= settle_links(state, names | more_names | moved | _link_names_of(index, affected))
-        mark_stale(state, stale | neighbours(state, paths.union(affected)))
+        stale |= neighbours(state, paths.union(affected))
+        stale |= linkers(state, paths.union(dict(before.items() ^ ids_of(state, affected).items())))
+        mark_stale(state, stale)
         state.execute("DELETE FROM pending")
     if gone:
         options.drop(index, gone)

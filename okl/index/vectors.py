@@ -37,7 +37,7 @@ class Vectors:
         try:
             found = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError, SyntaxError) as error:
-            raise VectorsBroken(f"{path.name}: {' '.join(str(error).split())[:100]}") from error
+            raise VectorsBroken(f"{path.name} is no matrix of numbers") from error
         if found.dtype != np.float32 or found.ndim != 2 or found.shape[1] != self.dim:
             raise VectorsBroken(f"{path.name} has another shape than the model's vectors")
         self.matrix = found
