@@ -82,6 +82,8 @@ def _mentioning(index: Index, seed: str, title: str, languages: Sequence[str]) -
     if not form:
         return
     count, numbers = index.text.phrase(form, languages, MOST_NOTES)
+    if count > MOST_NOTES:
+        return
     for path in sorted({row.path for row in index.state.chunks(numbers).values()}):
         yield Tie(path, seed, "backmention", title, _rarity(index, count))
 
@@ -94,8 +96,8 @@ def _linked(index: Index, seed: str) -> Iterator[Tie]:
     for path, target in rows:
         yield Tie(path, seed, "link", target, _rarity(index, counts.get(path, 1)))
     back = index.state.rows("SELECT path, min(target) FROM links WHERE found = ? GROUP BY path", (seed,))
-    for path, target in back[:MOST_NOTES]:
-        yield Tie(path, seed, "backlink", target, _rarity(index, len(back)))
+    if len(back) <= MOST_NOTES:
+        yield from (Tie(path, seed, "backlink", target, _rarity(index, len(back))) for path, target in back)
 
 
 def _sharing(index: Index, seed: str) -> Iterator[Tie]:
