@@ -96,14 +96,15 @@ class StoreModel:
 
     def embedder(self) -> Embedder | None:
         """The model, loaded; None where there is none, `reason` telling why, which is said once."""
-        if not self.wanted or self.reason:
+        if not self.wanted:
             return None
-        self.start()
+        if not self.reason:
+            self.start()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-            if self.reason:
-                self.missing(self.reason)
+        if self.reason:
+            self.missing(self.reason)
         return self._embedder
 
     @property
