@@ -202,9 +202,15 @@ def _plain(text: str, flow: bool) -> bool:
     return not problems and values == {"k": [text, text] if flow else text}
 
 
+def _key_text(key: str) -> str:
+    """A key as it stands before its colon; one that would read otherwise at a line's beginning (`--- a`) in quotes."""
+    name = dump_scalar(key)
+    return name if name != key or key[:1].isalnum() or read(f"{name}: x\n") == ({key: "x"}, []) else _quoted(key)
+
+
 def entry_lines(key: str, value: Value) -> list[str]:
     """One property as lines of YAML."""
-    name = dump_scalar(key)
+    name = _key_text(key)
     if isinstance(value, dict) and value:
         return [f"{name}:", *("  " + line for k, v in value.items() for line in entry_lines(k, v))]
     if isinstance(value, list) and value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from okl import properties
@@ -218,6 +218,7 @@ def test_how_scalars_are_written(value: Any, text: str) -> None:
 
 
 @LIGHT
+@example({"--- a": None, "... b": "x", "? c": 1, "- d": [1], "--- ": "y"})
 @given(st.dictionaries(st.text("abc xyz-ü", min_size=1, max_size=8), VALUES, max_size=5))
 def test_what_is_dumped_reads_back(values: dict[str, Any]) -> None:
     """Properties written for a new note read back equal, in their order."""
