@@ -191,6 +191,11 @@ class Config:
     def __getitem__(self, name: str) -> Value:
         return self.values[setting(name).name]
 
+    def is_own(self, name: str) -> bool:
+        """Whether the person's own settings say so, and not the store's alone, which may be somebody else's."""
+        own = read_file(self.environment.user_config()).get(name)
+        return self.origins[name] in ("environment", "flag", "default") or own == self.values[name]
+
     def actor(self) -> str:
         """Who acts, as `human:anna`."""
         named = str(self["actor"])

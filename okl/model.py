@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import Thread
@@ -29,13 +29,15 @@ if TYPE_CHECKING:  # they import numpy, which text search does without
 class StoreModel:
     """The model that the setting `embedding` names.
 
-    `cache` is the user's folder for built models, `folder` that of the store's embedding caches.
+    `cache` is the user's folder for built models, `folder` that of the store's embedding caches, `variables` the environment,
+    in which keys are looked up. With a `reason` from the start it is never loaded.
     """
 
     uri: str
     cache: Path
     folder: Path
     say: Callable[[str], None]
+    variables: Mapping[str, str] = field(default_factory=dict)
     reason: str = ""
     _told: str = ""
     _last: Model | None = None
@@ -78,13 +80,13 @@ class StoreModel:
 
     def start(self) -> None:
         """Begin to load the model while other work goes on."""
-        if self.wanted and self._embedder is None and self._thread is None:
+        if self.wanted and not self.reason and self._embedder is None and self._thread is None:
             self._thread = Thread(target=self._load, daemon=True)
             self._thread.start()
 
     def _load(self) -> None:
         try:
-            self._embedder = embedders.open_embedder(self.uri, self.cache)
+            self._embedder = embedders.open_embedder(self.uri, self.cache, self.variables)
         except OklError as error:
             self.reason = str(error)
 

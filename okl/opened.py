@@ -72,7 +72,15 @@ class Opened:
     @cached_property
     def model(self) -> StoreModel:
         """The store's embedding model."""
-        return StoreModel(self.config["embedding"], self._models_folder, self._index_folder / "embeddings", self.say)
+        found = StoreModel(
+            self.config["embedding"], self._models_folder, self._index_folder / "embeddings", self.say, self.config.environment.variables
+        )
+        server = embedders.server_of(found.uri)
+        if server and not self.config.is_own("embedding"):
+            found.reason = (
+                f"The store's settings name the server {server}; okl sends text there only if your own settings do, or OK_EMBEDDING."
+            )
+        return found
 
     @cached_property
     def generations(self) -> Generations:

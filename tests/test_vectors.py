@@ -13,7 +13,7 @@ from okl.errors import Unavailable
 from okl.index.embeddings import Embeddings, Models
 from okl.index.generation import VectorsBroken
 from okl.index.vectors import Vectors, best, middle
-from okl.providers.embedders import open_embedder
+from okl.providers.embedders import open_embedder, server_of
 from okl.verbs import call
 from tests.conftest import Notes
 
@@ -275,3 +275,20 @@ def test_a_missing_model_leaves_words(tmp_path: Path) -> None:
     assert any("Only words are searched" in line for line in notes.said)
     with pytest.raises(Unavailable):
         notes.knowledge.model.settled  # noqa: B018
+
+
+def test_a_stores_own_settings_send_nothing_away(tmp_path: Path) -> None:
+    """A server that only the store's config names is not asked; one that the person names is."""
+    notes = Notes(tmp_path / "s", {})
+    (notes.root / ".ok" / "config.yml").write_text("embedding: openai:m@https://models.example.invalid/v1?key_env=HOME\n")
+    notes.write("a.md", "Sloops and cutters.\n")
+    strange = Notes.__new__(Notes)
+    strange.__init__(notes.root, {})  # type: ignore[misc]
+    strange.knowledge.config.values["embedding"] = "openai:m@https://models.example.invalid/v1?key_env=HOME"  # type: ignore[index]
+    strange.knowledge.config.origins["embedding"] = ".ok/config.yml"  # type: ignore[index]
+    found = strange.knowledge.search("sloops")
+    assert [hit["note"] for hit in found["results"]] == ["a"]
+    assert found["degraded"] == ["vector"]
+    assert any("only if your own settings do" in line for line in strange.said)
+    assert server_of("ollama:m@http://127.0.0.1:11434") == server_of("builtin:minilm") == ""
+    assert server_of("ollama:m@http://10.0.0.7:11434") == "http://10.0.0.7:11434"

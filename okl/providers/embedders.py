@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from okl.errors import ConfigError, Unavailable
 from okl.providers import readings
@@ -88,6 +89,15 @@ def open_embedder(uri: str, cache: Path, environment: Environment | None = None)
         raise Unavailable(f"{uri} needs the package {package}; `pip install '{_EXTRAS.get(package, package)}'` brings it.") from error
     except ImportError as error:
         raise Unavailable(f"{uri} cannot be loaded: {error}.") from error
+
+
+def server_of(uri: str) -> str:
+    """The address of another machine that texts would be sent to; empty if they stay on this one."""
+    told = parse(uri)
+    if told.scheme not in ("ollama", "openai"):
+        return ""
+    server = told.name.partition("@")[2]
+    return "" if not server or urlsplit(server).hostname in ("127.0.0.1", "localhost", "::1") else server
 
 
 def _builtin(uri: Uri, cache: Path, _environment: Environment) -> Embedder:
