@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from okl.errors import Unavailable
-from okl.index.engine import Engine, EngineBroken, move, remove
+from okl.index.engine import POOL, Engine, EngineBroken, move, remove
 from okl.index.storable import quoted, storable
 
 FEWEST = 2000
@@ -29,6 +29,7 @@ _FEW_CHANGES = 100
 _CHANGES_OF_A_BUILD = 30  # a change costs as much as building this many rows
 _LARGE_LOG = 500_000  # bytes, about 110 rows; all are added again whenever the file is opened, in half a second
 _MOST_GROWTH = 4  # times the size of a new file; each checkpoint of changes writes the whole index once more
+_POOL_OF_A_BUILD = 8  # times the bytes of the vectors; only what is used is taken
 _SAME = 1e-4  # cosines that differ less are equal
 _PARAMETERS = "metric := 'cosine', efc := 100"  # fewer neighbours build faster still, and lose rows
 
@@ -126,7 +127,7 @@ def build(path: Path, ids: Sequence[int] | NDArray[np.int64], owners: Sequence[s
     aside = path.with_name(path.name + ".new")
     remove(aside)
     try:
-        with Engine(aside) as engine:
+        with Engine(aside, pool=max(POOL, _POOL_OF_A_BUILD * matrix.nbytes)) as engine:
             _fill(engine, np.asarray(ids, np.int64), owners, np.ascontiguousarray(matrix, np.float32))
             engine.run(f"CALL CREATE_VECTOR_INDEX('Vec', 'vec_hnsw', 'vec', {_PARAMETERS})")
             engine.checkpoint()
