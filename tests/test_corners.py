@@ -58,11 +58,18 @@ def test_odd_layout_is_kept_or_refused(head: str) -> None:
         assert p.read(changed)[1] == []
 
 
-@pytest.mark.parametrize("key", ["--- a", "... a", "a" * 1100])
-def test_a_key_that_yaml_cannot_hold_is_refused(key: str) -> None:
+def test_a_key_that_yaml_cannot_hold_is_refused() -> None:
     """A property that would not read back is never written."""
     with pytest.raises(p.PropertiesBroken):
-        lines.set_value("", key, "x")
+        lines.set_value("", "a" * 1100, "x")
+
+
+@pytest.mark.parametrize("key", ["--- a", "... a", "? a"])
+def test_a_key_like_a_fence_is_written_in_quotes(key: str) -> None:
+    """It reads back, and can be changed and deleted."""
+    changed = lines.set_value(lines.set_value("x: 1\n", key, "y"), key, ["z"])
+    assert p.read(changed) == ({"x": 1, key: ["z"]}, [])
+    assert lines.set_value(changed, key, None) in ("x: 1\n", f'x: 1\n"{key}": null\n', f"x: 1\n'{key}': null\n")
 
 
 @pytest.mark.parametrize("value", [1e20, 1e-7, 10**17, -0.5])
