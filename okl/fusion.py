@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import nsmallest
 from typing import Any
 
 from okl.index.state import ChunkRow
@@ -74,11 +75,15 @@ def fuse(pool: Pool, meant: Meant | None, share: float, named: Iterable[str] = (
     numbers = list(pool.chunks)
     pool.cosines = _cosines(meant, numbers) if meant else {}
     plain = _Shares(pool.words, pool.cosines, meant, share)
-    ordered = _ordered(pool, plain, plain, known)
-    if not meant or not ordered:
-        return ordered
-    taught = meant.towards([fused.row.number for fused in first_chunks(ordered)[:TEACHERS]], LESSON)
-    return _ordered(pool, _Shares(pool.words, _cosines(taught, numbers), taught, share), plain, known)
+    documents = _documents(pool, plain)
+    if not meant or not documents:
+        return _ordered(pool, documents, plain, known)
+
+    def place(path: str) -> tuple[bool, float, str]:
+        return path not in pool.exact, -plain.of_all(documents[path]) - NAMED * (path in known), path
+
+    taught = meant.towards([documents[path][0] for path in nsmallest(TEACHERS, documents, key=place)], LESSON)
+    return _ordered(pool, documents, _Shares(pool.words, _cosines(taught, numbers), taught, share), known)
 
 
 def _cosines(meant: Meant, numbers: Sequence[int]) -> dict[int, float]:
@@ -86,11 +91,16 @@ def _cosines(meant: Meant, numbers: Sequence[int]) -> dict[int, float]:
     return {number: cosine for number, cosine in zip(numbers, meant.cosines(numbers), strict=True) if cosine}
 
 
-def _ordered(pool: Pool, shares: _Shares, plain: _Shares, named: frozenset[str]) -> list[Fused]:
-    """Documents by `shares`; of each, first the chunk that is best for the query as it was typed."""
+def _documents(pool: Pool, plain: _Shares) -> dict[str, list[int]]:
+    """The chunks of each document, first the one that is best for the query as it was typed."""
     documents: dict[str, list[int]] = {}
     for number in sorted(pool.chunks, key=lambda n: (-plain.of(n), pool.chunks[n].row.start)):
         documents.setdefault(pool.chunks[number].note.path, []).append(number)
+    return documents
+
+
+def _ordered(pool: Pool, documents: Mapping[str, list[int]], shares: _Shares, named: frozenset[str]) -> list[Fused]:
+    """Documents by `shares`; the first chunk of each stands for it, the others follow with what is their own."""
     found = []
     for path, chunks in documents.items():
         whole = shares.of_all(chunks) + NAMED * (path in named)

@@ -27,7 +27,7 @@ LIKE_WORDS = 25
 MOST_TERMS = 400
 MOST_LIKE = 50_000
 """Characters of that text that are looked at."""
-WIDTH = 200
+WIDTH = 120
 """Chunks that a leg is first asked for."""
 
 
